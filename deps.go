@@ -1,0 +1,3 @@
+package mcppool
+
+import _ "github.com/mark3labs/mcp-go/mcp"
