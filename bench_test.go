@@ -1,0 +1,151 @@
+package mcppool_test
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"sync/atomic"
+	"testing"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mcppool/mcppool"
+)
+
+// noop is a client that costs nothing, so that what is measured is the pool.
+type noop struct{ done chan struct{} }
+
+var answer = mcp.NewToolResultText("ok")
+
+func (c *noop) CallTool(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	return answer, nil
+}
+
+func (c *noop) ListTools(context.Context, mcp.ListToolsRequest) (*mcp.ListToolsResult, error) {
+	return &mcp.ListToolsResult{}, nil
+}
+func (c *noop) Done() <-chan struct{} { return c.done }
+func (c *noop) Err() error            { return nil }
+func (c *noop) Close() error          { return nil }
+
+func noopPool(b testing.TB, opts mcppool.Options) *mcppool.Pool {
+	opts.Dial = func(context.Context, mcppool.Server) (mcppool.Client, error) {
+		return &noop{done: make(chan struct{})}, nil
+	}
+	p, err := mcppool.New(&opts)
+	require.NoError(b, err)
+	b.Cleanup(func() { p.Close() })
+	return p
+}
+
+// typical has what an entry of a configuration file usually has.
+var typical = mcppool.Server{
+	Command: "npx",
+	Args:    []string{"-y", "@playwright/mcp@latest", "--headless", "--isolated"},
+	Env:     map[string]string{"API_KEY": "sk-0123456789abcdef0123456789abcdef", "LOG_LEVEL": "warn", "REGION": "eu"},
+}
+
+// fill opens n sessions and gives their scopes.
+func fill(b testing.TB, p *mcppool.Pool, n int) []string {
+	scopes := make([]string, n)
+	for i := range scopes {
+		scopes[i] = "project:" + strconv.Itoa(i)
+		require.NoError(b, call(context.Background(), p, typical, scopes[i]))
+	}
+	return scopes
+}
+
+// BenchmarkWarmCall is one goroutine's calls on sessions that are there.
+func BenchmarkWarmCall(b *testing.B) {
+	for _, n := range []int{1, 1000, 100_000} {
+		b.Run(fmt.Sprintf("sessions=%d", n), func(b *testing.B) {
+			p := noopPool(b, mcppool.Options{MaxSessions: -1})
+			scopes := fill(b, p, n)
+			ctx := context.Background()
+			b.ReportAllocs()
+			i := 0
+			for b.Loop() {
+				if _, err := p.CallTool(ctx, typical, mcppool.Call{Tool: "t", Scope: scopes[i%n]}); err != nil {
+					b.Fatal(err)
+				}
+				i++
+			}
+		})
+	}
+}
+
+// BenchmarkWarmCallParallel is 64 goroutines on 100 000 keys.
+func BenchmarkWarmCallParallel(b *testing.B) {
+	p := noopPool(b, mcppool.Options{MaxSessions: -1})
+	scopes := fill(b, p, 100_000)
+	ctx := context.Background()
+	var seed atomic.Uint64
+	b.SetParallelism(32) // times GOMAXPROCS
+	b.ReportAllocs()
+	b.ResetTimer()
+	b.RunParallel(func(pb *testing.PB) {
+		i := seed.Add(1) * 7919
+		for pb.Next() {
+			i++
+			if _, err := p.CallTool(ctx, typical, mcppool.Call{Tool: "t", Scope: scopes[i*104729%100_000]}); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
+// BenchmarkEvict opens a session while as many as the cap allows stay: each
+// opening evicts one.
+func BenchmarkEvict(b *testing.B) {
+	for _, n := range []int{100, 100_000} {
+		b.Run(fmt.Sprintf("stay=%d", n), func(b *testing.B) {
+			p := noopPool(b, mcppool.Options{MaxSessions: n})
+			fill(b, p, n)
+			ctx := context.Background()
+			b.ReportAllocs()
+			i := 0
+			for b.Loop() {
+				if err := call(ctx, p, typical, "new:"+strconv.Itoa(i)); err != nil {
+					b.Fatal(err)
+				}
+				i++
+			}
+		})
+	}
+}
+
+// BenchmarkReap closes one idle session while others stay.
+func BenchmarkReap(b *testing.B) {
+	for _, n := range []int{100, 100_000} {
+		b.Run(fmt.Sprintf("stay=%d", n), func(b *testing.B) {
+			p := noopPool(b, mcppool.Options{MaxSessions: -1})
+			require.NoError(b, call(context.Background(), p, typical, "old"))
+			fill(b, p, n)
+			b.ReportAllocs()
+			for b.Loop() {
+				mcppool.ReapOldest(p)
+				if err := call(context.Background(), p, typical, "again"); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkStats(b *testing.B) {
+	p := noopPool(b, mcppool.Options{MaxSessions: -1})
+	fill(b, p, 10_000)
+	for b.Loop() {
+		p.Stats()
+	}
+}
+
+func BenchmarkSessions(b *testing.B) {
+	p := noopPool(b, mcppool.Options{MaxSessions: -1})
+	fill(b, p, 10_000)
+	for b.Loop() {
+		for range p.Sessions() {
+		}
+	}
+}

@@ -1,0 +1,59 @@
+package mcppool
+
+import (
+	"context"
+	"errors"
+
+	"github.com/mark3labs/mcp-go/client/transport"
+	"github.com/mark3labs/mcp-go/mcp"
+)
+
+// Client is one open connection to a server. It is safe for concurrent use.
+type Client interface {
+	// CallTool makes one tools/call under ctx. Params.RawArguments holds the
+	// arguments as one line of JSON; Params.Arguments is what the caller of the
+	// pool gave. It returns when ctx ends or Close is called, and never sends a
+	// request twice.
+	CallTool(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error)
+	// ListTools gives one page of tools.
+	ListTools(context.Context, mcp.ListToolsRequest) (*mcp.ListToolsResult, error)
+	// Done is closed once the connection is lost for good. Every call gives the
+	// same channel.
+	Done() <-chan struct{}
+	// Err says why, after Done.
+	Err() error
+	// Close ends the connection, makes the calls under way return, and returns
+	// once nothing of it is left running. The pool calls it exactly once.
+	Close() error
+}
+
+// notSentError marks a failure before anything was sent.
+type notSentError struct{ err error }
+
+func (e *notSentError) Error() string { return e.err.Error() }
+func (e *notSentError) Unwrap() error { return e.err }
+
+func isNotSent(err error) bool {
+	var e *notSentError
+	return errors.As(err, &e)
+}
+
+// isConnectionError tells mcp-go's report of a broken transport from an error
+// of a server that is alive.
+func isConnectionError(err error) bool {
+	var e *transport.Error
+	return errors.As(err, &e) || errors.Is(err, transport.ErrTransportClosed)
+}
+
+// deathReporter is a client that knows how its process ended.
+type deathReporter interface {
+	death() (exit, stderr string)
+}
+
+func (s *session) callTool(ctx context.Context, req *mcp.CallToolRequest, _ *Call) (*mcp.CallToolResult, error) {
+	return s.client.CallTool(ctx, *req)
+}
+
+func (p *Pool) dialDefault(ctx context.Context, s *session) (Client, error) {
+	return nil, errors.New("TODO")
+}

@@ -1,0 +1,115 @@
+package mcppool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// connectContext is the ctx of a connect that a caller begins: it has the
+// caller's values but not its end, since others may wait for the same connect.
+// It ends with the connect, when nobody waits any longer, or when the session is
+// killed.
+func (p *Pool) connectContext(caller context.Context) (context.Context, context.CancelFunc) {
+	ctx := context.WithoutCancel(caller)
+	if d := p.opts.connectTimeout(); d > 0 {
+		return context.WithTimeout(ctx, d)
+	}
+	return context.WithCancel(ctx)
+}
+
+// connect brings s up, or ends it. It is the goroutine of a session that is
+// connecting: whatever Dial brings up is published here or closed here.
+func (p *Pool) connect(ctx context.Context, s *session) {
+	defer p.wg.Done()
+	client, err := p.dial(ctx, s)
+	var lost <-chan struct{}
+	if err == nil {
+		lost = client.Done()
+	}
+
+	p.mu.Lock()
+	wanted := s.state == stateConnecting
+	switch {
+	case wanted && err == nil:
+		s.client, s.lost = client, lost
+		p.moveLocked(s, stateLive)
+		if s.linked {
+			p.trimLocked(s)
+		}
+	case wanted:
+		s.connectErr = err
+		p.moveLocked(s, stateClosing)
+		p.unlinkLocked(s, CloseStartFailed)
+	default:
+		// Killed, or given up by the last that waited. When that ties with the
+		// end of the connect, the close wins: what came up is ended here.
+		s.connectErr = s.cause
+		if err == nil {
+			s.client = client
+		}
+	}
+	p.mu.Unlock()
+	close(s.ready)
+	s.cancelConnect()
+	if wanted && err == nil {
+		p.logOpened(s)
+		return
+	}
+	p.logStartFailed(s, err)
+	p.closeSession(s)
+}
+
+// closeSession ends what there is of s, in state closing, and forgets it.
+func (p *Pool) closeSession(s *session) {
+	if s.client != nil {
+		if err := s.client.Close(); err != nil {
+			p.logCloseError(s, err)
+		}
+	}
+	p.mu.Lock()
+	p.closedLocked(s)
+	p.mu.Unlock()
+	p.logClosed(s)
+}
+
+// dial connects, and makes every failure one that says whose it is.
+func (p *Pool) dial(ctx context.Context, s *session) (client Client, err error) {
+	if err := s.srv.validate(); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if v := recover(); v != nil {
+			client, err = nil, fmt.Errorf("Dial panicked: %s", panicText(v))
+		}
+		if err == nil && client == nil {
+			err = errors.New("Dial returned no client")
+		}
+		if err != nil {
+			client, err = nil, p.startError(ctx, s, err)
+		}
+	}()
+	if p.opts.Dial != nil {
+		return p.opts.Dial(ctx, s.srv)
+	}
+	return p.dialDefault(ctx, s)
+}
+
+func (p *Pool) startError(ctx context.Context, s *session, err error) error {
+	var (
+		config *ConfigError
+		start  *StartError
+	)
+	switch {
+	case errors.As(err, &config):
+		return config
+	case errors.As(err, &start):
+	default:
+		start = &StartError{Phase: "connect", Err: err}
+	}
+	start.Server = s.label
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		start.Err = fmt.Errorf("no connection within %s", p.opts.connectTimeout())
+	}
+	return start
+}

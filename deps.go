@@ -1,3 +1,0 @@
-package mcppool
-
-import _ "github.com/mark3labs/mcp-go/mcp"

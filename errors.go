@@ -1,0 +1,202 @@
+package mcppool
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+)
+
+// The conditions that callers branch on with errors.Is. An error of the pool
+// carries the tool and the phase in its text besides, and never a secret.
+var (
+	// ErrClosed: the pool is closed, or it closed while the call was under way.
+	ErrClosed = errors.New("mcppool: pool is closed")
+	// ErrServerClosed: the server or the scope was closed, edited or removed
+	// while the call was connecting, waiting or under way: [Pool.CloseServer]
+	// and its like ran, or [Call.Check] said no. The tool may have run.
+	ErrServerClosed = errors.New("mcppool: server was closed, updated or removed during the call")
+	// ErrSessionLost: the connection died during the call. The tool may have
+	// run; the call is not sent again. Errors are of type [*LostError].
+	ErrSessionLost = errors.New("mcppool: session lost")
+	// ErrBusy: a configured limit refused the call, which was not sent. Errors
+	// are of type [*BusyError].
+	ErrBusy = errors.New("mcppool: busy")
+)
+
+// ConfigError is bad input: nothing was started or sent because of it, and no
+// session was touched.
+type ConfigError struct {
+	Field  string // as written in Go: Server.Dir, Call.Args, Options.CloseTimeout
+	Reason string // what is wrong with it, without its value
+}
+
+func (e *ConfigError) Error() string { return "mcppool: " + e.Field + " " + e.Reason }
+
+// StartError: a session never came up. Nothing was sent, so the call is safe to
+// repeat.
+type StartError struct {
+	// Server is the label of the server (see [Server.String]).
+	Server string
+	// Phase is what failed: "start" (no process), "connect" (no handshake).
+	Phase string
+	// Exit is how the process ended, such as "exit status 3" or "signal:
+	// killed"; empty when it didn't end by itself.
+	Exit string
+	// Stderr is the tail of what it wrote to stderr, with known secrets blanked.
+	Stderr string
+	// RetryAfter is how long to wait before another attempt has a chance; zero
+	// when the next call tries at once.
+	RetryAfter time.Duration
+	// Err is the cause.
+	Err error
+}
+
+func (e *StartError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "mcppool: %s did not %s: %s", e.Server, e.Phase, text(e.Err))
+	appendDeath(&b, e.Exit, e.Stderr)
+	if e.RetryAfter > 0 {
+		fmt.Fprintf(&b, "; next attempt in %s", e.RetryAfter.Round(time.Millisecond))
+	}
+	return b.String()
+}
+
+// Unwrap gives the cause, except that a deadline or cancellation inside a
+// connect isn't the caller's own, and so doesn't count as one.
+func (e *StartError) Unwrap() error {
+	if isContextError(e.Err) {
+		return nil
+	}
+	return e.Err
+}
+
+// LostError is the [ErrSessionLost] of a call.
+type LostError struct {
+	// Server is the label of the server (see [Server.String]).
+	Server string
+	// Exit is how the process ended, such as "exit status 3" or "signal:
+	// killed"; empty when it isn't known to have ended.
+	Exit string
+	// Stderr is the tail of what it wrote to stderr, with known secrets blanked.
+	Stderr string
+	// Err is what the connection failed of.
+	Err error
+}
+
+func (e *LostError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "mcppool: session of %s lost", e.Server)
+	if e.Err != nil {
+		b.WriteString(": " + text(e.Err))
+	}
+	appendDeath(&b, e.Exit, e.Stderr)
+	return b.String()
+}
+
+// Is makes every LostError an [ErrSessionLost].
+func (e *LostError) Is(target error) bool { return target == ErrSessionLost }
+
+func (e *LostError) Unwrap() error { return e.Err }
+
+// RPCError is a JSON-RPC error answer of the server. The session lives on.
+// errors.Is with mcp-go's sentinels, such as mcp.ErrMethodNotFound, works.
+type RPCError struct {
+	Code    int
+	Message string          // with known secrets blanked
+	Data    json.RawMessage // as sent; nil when there is none
+}
+
+func (e *RPCError) Error() string {
+	return fmt.Sprintf("mcppool: server answered with error %d: %s", e.Code, e.Message)
+}
+
+func (e *RPCError) Unwrap() error {
+	details := mcp.JSONRPCErrorDetails{Code: e.Code, Message: e.Message}
+	if len(e.Data) > 0 {
+		details.Data = e.Data
+	}
+	return details.AsError()
+}
+
+// appendDeath adds how a process ended and what it said last.
+func appendDeath(b *strings.Builder, exit, stderr string) {
+	if exit != "" {
+		b.WriteString(" (" + exit + ")")
+	}
+	if s := strings.TrimSpace(stderr); s != "" {
+		fmt.Fprintf(b, "; stderr: %q", s)
+	}
+}
+
+// phase says how far an operation came.
+type phase uint8
+
+const (
+	phaseStart phase = iota // before anything
+	phaseQueue              // waiting for the session: its connect, its turn
+	phaseSent               // the request has gone out, or may have
+)
+
+func (p phase) String() string {
+	switch p {
+	case phaseStart:
+		return "before it began"
+	case phaseQueue:
+		return "waiting for the session"
+	default:
+		return "waiting for the answer"
+	}
+}
+
+// opError is the context that every error of an operation on a session gets.
+type opError struct {
+	op     string // `tool "echo"`, "tools/list", "session"
+	server string
+	phase  phase
+	err    error
+}
+
+func (e *opError) Error() string {
+	return fmt.Sprintf("mcppool: %s on %s: %s: %s", e.op, e.server, e.phase, text(e.err))
+}
+
+func (e *opError) Unwrap() error { return e.err }
+
+// text is an error's text without the prefix that the outer error has already.
+func text(err error) string {
+	if err == nil {
+		return "unknown"
+	}
+	return strings.TrimPrefix(err.Error(), "mcppool: ")
+}
+
+func isContextError(err error) bool {
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+}
+
+// SafeToRetry reports whether the call that returned err was certainly not
+// sent to the server, so that the same call may be made again (to another pool,
+// after [ErrClosed]) without a tool running twice. It says no to what a retry
+// can't mend: bad input and closed servers.
+func SafeToRetry(err error) bool {
+	var (
+		op     *opError
+		config *ConfigError
+		start  *StartError
+	)
+	switch {
+	case errors.As(err, &config), errors.Is(err, ErrServerClosed):
+		return false
+	case errors.As(err, &op):
+		return op.phase < phaseSent
+	case errors.As(err, &start):
+		return true
+	default:
+		return false
+	}
+}

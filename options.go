@@ -1,0 +1,93 @@
+package mcppool
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"time"
+)
+
+// Options are the settings of a pool. In every number and duration zero means
+// the default given with it, and a negative value means off or no limit where
+// that makes sense; [New] refuses it elsewhere. [New] copies them.
+type Options struct {
+	// MaxSessions is how many sessions the pool keeps; default 32, negative no
+	// limit. Idle ones beyond it are closed, the least recently used first. A
+	// busy one is never closed for it, so that more may be open at a time.
+	MaxSessions int
+	// IdleTimeout is how long a session is kept after its last call; default 5
+	// minutes, negative for ever.
+	IdleTimeout time.Duration
+	// ConnectTimeout bounds starting a server and its handshake, whoever waits
+	// for it; default 60 seconds, negative no limit. A caller's context bounds
+	// only its own wait.
+	ConnectTimeout time.Duration
+	// CloseTimeout bounds the end of a session: end of input, a while, SIGTERM,
+	// a while, and SIGKILL to the whole process tree; default 10 seconds.
+	CloseTimeout time.Duration
+	// MaxMessageSize bounds one message of a server, in bytes; default 64 MiB,
+	// negative no limit. A longer one costs the session, not the host's memory.
+	MaxMessageSize int
+
+	// Dial connects to a server; the default runs Command as a child process or
+	// speaks HTTP to URL. Its ctx ends with the connect, and never bounds the
+	// life of the client: ended before Dial returns, it means that nobody waits
+	// any longer. Dial may be called for many servers at once.
+	Dial func(ctx context.Context, srv Server) (Client, error)
+
+	// InheritEnv names the variables of the host's environment that children
+	// get besides the safe ones: HOME, LANG, LC_*, LOGNAME, PATH, SHELL, TERM,
+	// TMPDIR and USER (on Windows: APPDATA, HOMEDRIVE, HOMEPATH, LOCALAPPDATA,
+	// PATH, PATHEXT, PROCESSOR_ARCHITECTURE, SYSTEMDRIVE, SYSTEMROOT, TEMP, TMP,
+	// USERNAME, USERPROFILE). "*" is all of it.
+	InheritEnv []string
+
+	// Logger gets a line for each event of a session's life; default: none.
+	// Nothing is logged per call above slog.LevelDebug, and never a secret.
+	Logger *slog.Logger
+}
+
+const (
+	defaultMaxSessions    = 32
+	defaultIdleTimeout    = 5 * time.Minute
+	defaultConnectTimeout = 60 * time.Second
+	defaultCloseTimeout   = 10 * time.Second
+	defaultMaxMessageSize = 64 << 20
+)
+
+func (o *Options) maxSessions() int           { return orDefault(o.MaxSessions, defaultMaxSessions) }
+func (o *Options) idleTimeout() time.Duration { return orDefault(o.IdleTimeout, defaultIdleTimeout) }
+func (o *Options) connectTimeout() time.Duration {
+	return orDefault(o.ConnectTimeout, defaultConnectTimeout)
+}
+func (o *Options) closeTimeout() time.Duration { return orDefault(o.CloseTimeout, defaultCloseTimeout) }
+func (o *Options) maxMessageSize() int         { return orDefault(o.MaxMessageSize, defaultMaxMessageSize) }
+
+// orDefault resolves the zero value. A negative result means off.
+func orDefault[T int | time.Duration](v, def T) T {
+	if v == 0 {
+		return def
+	}
+	return v
+}
+
+func (o *Options) clone() Options {
+	if o == nil {
+		return Options{}
+	}
+	c := *o
+	c.InheritEnv = slices.Clone(o.InheritEnv)
+	return c
+}
+
+func (o *Options) validate() error {
+	if o.CloseTimeout < 0 {
+		return &ConfigError{Field: "Options.CloseTimeout", Reason: "is negative: a close must end"}
+	}
+	for _, name := range o.InheritEnv {
+		if !isEnvName(name) && name != "*" {
+			return &ConfigError{Field: "Options.InheritEnv", Reason: `has an entry that is neither a variable's name nor "*"`}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,224 @@
+package mcppool
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+)
+
+// Pool keeps sessions with MCP servers between calls. It is made by [New], is
+// safe for concurrent use, and must be closed.
+type Pool struct {
+	opts Options // resolved by its accessors; never changes
+	id   string  // prefix of its sessions' ids
+	done chan struct{}
+	// empty is closed once the pool is closed and has no session left.
+	empty chan struct{}
+	// wg counts the goroutines of the pool: connects, closes and the reaper. It
+	// is added to only under mu, and only while a session is open or the pool
+	// is, so never once empty is closed.
+	wg sync.WaitGroup
+
+	mu       sync.Mutex // protects the fields below; held for map, list and count work only
+	closed   bool
+	lastID   uint64
+	open     int                              // sessions that aren't closed
+	sessions map[key]*session                 // the linked ones
+	servers  map[digest]*serverGroup          // all that are open, by server
+	scopes   map[string]map[*session]struct{} // those of a scope
+	idle     idleSessions
+	reaper   reaper
+
+	states   [stateClosed]int       // open sessions by state
+	connects uint64                 // sessions begun
+	calls    uint64                 // tool calls sent
+	closes   map[CloseReason]uint64 // sessions closed
+}
+
+// New makes a pool; nil options are the defaults. It starts nothing. It fails
+// with a [*ConfigError] when an option has no meaning.
+func New(opts *Options) (*Pool, error) {
+	p := &Pool{
+		opts:     opts.clone(),
+		done:     make(chan struct{}),
+		empty:    make(chan struct{}),
+		sessions: make(map[key]*session),
+		servers:  make(map[digest]*serverGroup),
+		scopes:   make(map[string]map[*session]struct{}),
+		idle:     idleSessions{classes: make(map[time.Duration]*idleClass)},
+		closes:   make(map[CloseReason]uint64),
+		reaper:   reaper{wake: make(chan struct{}, 1)},
+	}
+	if err := p.opts.validate(); err != nil {
+		return nil, err
+	}
+	var id [6]byte
+	_, _ = rand.Read(id[:]) // never fails (crypto/rand)
+	p.id = hex.EncodeToString(id[:])
+	return p, nil
+}
+
+// sessionID is unique over pools and processes, so that it names a session in a
+// log for good.
+func sessionID(pool string, n uint64) string { return pool + "-" + strconv.FormatUint(n, 10) }
+
+func shortHex(d digest) string { return hex.EncodeToString(d[:6]) }
+
+// CallTool calls a tool of srv in the session of call.Scope, which it connects
+// first when there is none. One deadline, that of ctx, spans waiting for the
+// connect, waiting for the session's turn, and the call. Calls of one scope of
+// one server go out one at a time, in order of arrival.
+//
+// The result is the server's, whatever it contains: a tool that failed is a
+// result with IsError. Errors are those of the package's list; see
+// [SafeToRetry] for which say that nothing was sent. No call is sent twice.
+func (p *Pool) CallTool(ctx context.Context, srv Server, call Call) (*mcp.CallToolResult, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, wrap(toolOp(call.Tool), &srv, phaseStart, err)
+	}
+	req, err := call.request()
+	if err != nil {
+		return nil, err
+	}
+	s, err := p.borrow(ctx, &srv, call.Scope, call.Check)
+	if err != nil {
+		return nil, wrap(toolOp(call.Tool), &srv, phaseQueue, err)
+	}
+	why := ClosePanicked // unless the client returns
+	defer func() { p.giveBack(s, why, 1) }()
+	res, err := s.callTool(ctx, &req, &call)
+	if err != nil {
+		err, why = s.outcome(ctx, toolOp(call.Tool), err)
+		return nil, err
+	}
+	why = ""
+	return res, nil
+}
+
+// ListTools lists the tools of srv, all pages of them, as the session of scope
+// sees them. It borrows the session as [Pool.CallTool] does. A server whose
+// cursor doesn't move on gets an error rather than a loop.
+func (p *Pool) ListTools(ctx context.Context, srv Server, scope string) ([]mcp.Tool, error) {
+	var tools []mcp.Tool
+	err := p.Do(ctx, srv, scope, func(ctx context.Context, s *Session) (err error) {
+		tools, err = s.ListTools(ctx)
+		return err
+	})
+	return tools, err
+}
+
+// Do borrows the session of (srv, scope) as [Pool.CallTool] does and runs f with
+// it: calls that f makes are not interleaved with others of the scope. The ctx
+// that f gets ends with the caller's, and when the session is closed under it.
+// Do returns f's error as it is; errors of its own came before f ran. The
+// [*Session] is f's until it returns.
+func (p *Pool) Do(ctx context.Context, srv Server, scope string, f func(context.Context, *Session) error) error {
+	s, err := p.borrow(ctx, &srv, scope, nil)
+	if err != nil {
+		return wrap("session", &srv, phaseQueue, err)
+	}
+	lease := &Session{s: s}
+	why := ClosePanicked // unless f returns
+	defer func() {
+		w, calls := lease.end()
+		if w != "" {
+			why = w
+		}
+		p.giveBack(s, why, calls)
+	}()
+	ctx, cancel := s.whileAlive(ctx)
+	defer cancel()
+	err = f(ctx, lease)
+	why = ""
+	return err
+}
+
+func toolOp(tool string) string { return "tool " + strconv.Quote(tool) }
+
+// wrap says what failed, where and how far it had come. Bad input speaks for
+// itself.
+func wrap(op string, srv *Server, ph phase, err error) error {
+	var config *ConfigError
+	if errors.As(err, &config) {
+		return err
+	}
+	return &opError{op: op, server: srv.String(), phase: ph, err: err}
+}
+
+// outcome turns the error of a request into the caller's, and says why the
+// session must not be used again, if so. Who wins when several are true: an
+// answer of the server over everything, then a close of the session, then the
+// end of the caller's ctx, then the loss of the connection.
+func (s *session) outcome(ctx context.Context, op string, err error) (error, CloseReason) {
+	var (
+		rpc *RPCError
+		why CloseReason
+		ph  = phaseSent
+	)
+	if isNotSent(err) {
+		ph = phaseQueue
+	}
+	switch {
+	case errors.As(err, &rpc):
+		err = rpc
+	case s.isKilled():
+		err = s.cause
+	case errors.Is(err, ErrServerClosed): // a Check that was asked right before the send
+		why = CloseServerClosed
+	case ctx.Err() != nil:
+		err = ctx.Err()
+		if ph == phaseSent {
+			why = CloseTimeout
+			if errors.Is(err, context.Canceled) {
+				why = CloseCancelled
+			}
+		}
+	case s.isLost() || isConnectionError(err):
+		err = s.lostError(err)
+		why = CloseCrashed
+	}
+	return &opError{op: op, server: s.label, phase: ph, err: err}, why
+}
+
+// lostError says what is known of the end of the connection.
+func (s *session) lostError(err error) error {
+	lost := &LostError{Server: s.label, Err: err}
+	if s.isLost() && s.client.Err() != nil {
+		lost.Err = s.client.Err()
+	}
+	if d, ok := s.client.(deathReporter); ok {
+		lost.Exit, lost.Stderr = d.death()
+	}
+	return lost
+}
+
+// listTools follows the pages of tools/list.
+func (s *session) listTools(ctx context.Context) ([]mcp.Tool, error) {
+	var (
+		tools []mcp.Tool
+		req   mcp.ListToolsRequest
+		seen  = map[mcp.Cursor]bool{"": true}
+	)
+	for {
+		page, err := s.client.ListTools(ctx, req)
+		if err != nil {
+			return nil, err
+		}
+		tools = append(tools, page.Tools...)
+		if page.NextCursor == "" {
+			return tools, nil
+		}
+		if seen[page.NextCursor] {
+			return nil, fmt.Errorf("tools/list gave the same cursor again after %d tools", len(tools))
+		}
+		seen[page.NextCursor] = true
+		req.Params.Cursor = page.NextCursor
+	}
+}

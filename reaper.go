@@ -1,0 +1,64 @@
+package mcppool
+
+import "time"
+
+// reaper closes idle sessions when their time is up. It is one goroutine, which
+// starts with the first session that can expire, sleeps until the next expiry,
+// and ends with the pool.
+type reaper struct {
+	started bool
+	// wakes is when the goroutine looks next; zero when it waits to be woken.
+	// Sessions that become idle expire later than those that did before, so that
+	// a busy pool's calls wake it about once in an IdleTimeout.
+	wakes time.Time
+	wake  chan struct{} // capacity 1
+}
+
+// expiresLocked sees to it that the reaper looks at the time at. The caller
+// must hold p.mu.
+func (p *Pool) expiresLocked(at time.Time) {
+	r := &p.reaper
+	if !r.wakes.IsZero() && !at.Before(r.wakes) {
+		return
+	}
+	r.wakes = at
+	if !r.started {
+		r.started = true
+		p.wg.Add(1)
+		go p.reap()
+		return
+	}
+	select {
+	case r.wake <- struct{}{}:
+	default: // it is about to look anyway
+	}
+}
+
+func (p *Pool) reap() {
+	defer p.wg.Done()
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		p.mu.Lock()
+		now := time.Now()
+		s, next := p.idle.expired(now)
+		for s != nil {
+			p.unlinkLocked(s, CloseIdle)
+			s, next = p.idle.expired(now)
+		}
+		p.reaper.wakes = next
+		p.mu.Unlock()
+
+		var expiry <-chan time.Time
+		if !next.IsZero() {
+			timer.Reset(next.Sub(now))
+			expiry = timer.C
+		}
+		select {
+		case <-expiry:
+		case <-p.reaper.wake:
+		case <-p.done:
+			return
+		}
+	}
+}

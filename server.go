@@ -1,0 +1,165 @@
+package mcppool
+
+import (
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Server says what to run, or what to reach. Its JSON form is that of an entry
+// of an mcpServers configuration file.
+//
+// Two Servers are the same configuration when Command, Args, Env and Dir (or
+// URL and Header) are equal; the order of Env and the difference between nil
+// and empty don't count. A Server is a value: the pool copies what it keeps, so
+// that a caller may change its own afterwards.
+type Server struct {
+	// Command is the program to run, looked up on the PATH that the child will
+	// have. Exactly one of Command and URL is set.
+	Command string `json:"command,omitempty"`
+	// Args are its arguments, without the program's own name.
+	Args []string `json:"args,omitempty"`
+	// Env is added to the small safe environment that every child gets (see
+	// [Options.InheritEnv]); its values win.
+	Env map[string]string `json:"env,omitempty"`
+	// Dir is the child's working directory; empty means the host's.
+	Dir string `json:"cwd,omitempty"`
+
+	// URL is the endpoint of a server that is reached over HTTP. It is spoken
+	// to over streamable HTTP, or over SSE where the path ends in "/sse". Such
+	// a server keeps its own sessions, so the pool never keeps one: each call
+	// connects, calls and closes.
+	URL string `json:"url,omitempty"`
+	// Header is sent with every request to URL.
+	Header map[string]string `json:"headers,omitempty"`
+}
+
+// IsHTTP reports whether s is reached over HTTP rather than run as a child.
+func (s Server) IsHTTP() bool { return s.URL != "" }
+
+// String is a label that is safe for logs: the base name of the command or the
+// host of the URL, and 12 hex digits that tell configurations apart. The digits
+// are keyed with a secret of this process, so they give nothing away about the
+// arguments, environment and headers that went into them, and differ from one
+// process to the next.
+func (s Server) String() string {
+	d := digestOf(&s)
+	return s.base() + "-" + hex.EncodeToString(d[:6])
+}
+
+func (s *Server) base() string {
+	name := "invalid"
+	switch {
+	case s.IsHTTP():
+		if u, err := url.Parse(s.URL); err == nil && u.Hostname() != "" {
+			name = u.Hostname()
+		} else {
+			name = "http"
+		}
+	case s.Command != "":
+		// Both separators, whatever the host: a label is read elsewhere too.
+		name = s.Command[strings.LastIndexAny(s.Command, `/\`)+1:]
+	}
+	// A name is a word of a log line; what could break one is left out.
+	return strings.Map(func(r rune) rune {
+		if r <= ' ' || r == 0x7f || r == '"' || r == '=' {
+			return '_'
+		}
+		return r
+	}, name)
+}
+
+func (s *Server) clone() Server {
+	c := *s
+	c.Args = slices.Clone(s.Args)
+	c.Env = maps.Clone(s.Env)
+	c.Header = maps.Clone(s.Header)
+	return c
+}
+
+// validate reports what no start could mend. It does no I/O; that Dir exists
+// and that the command is found is for the start to say.
+func (s *Server) validate() error {
+	invalid := func(field, reason string) error { return &ConfigError{Field: "Server." + field, Reason: reason} }
+	const nul = "\x00"
+	switch {
+	case s.Command == "" && s.URL == "":
+		return invalid("Command", "is empty, and so is Server.URL: one of them says what to run or reach")
+	case s.Command != "" && s.URL != "":
+		return invalid("Command", "is set, and so is Server.URL: a server is run or reached, not both")
+	case strings.Contains(s.Command, nul):
+		return invalid("Command", "contains a NUL byte")
+	case strings.Contains(s.Dir, nul):
+		return invalid("Dir", "contains a NUL byte")
+	}
+	if s.URL != "" {
+		return s.validateHTTP(invalid)
+	}
+	if len(s.Header) > 0 {
+		return invalid("Header", "is set, but a child process takes no headers")
+	}
+	for i, a := range s.Args {
+		if strings.Contains(a, nul) {
+			return invalid(fmt.Sprintf("Args[%d]", i), "contains a NUL byte")
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
+		field := fmt.Sprintf("Env[%q]", name)
+		switch {
+		case name == "":
+			return invalid(field, "has an empty name")
+		case strings.ContainsAny(name, "=\x00"):
+			return invalid(field, `has "=" or a NUL byte in its name`)
+		case strings.Contains(s.Env[name], nul):
+			return invalid(field, "has a NUL byte in its value")
+		}
+	}
+	return nil
+}
+
+func (s *Server) validateHTTP(invalid func(field, reason string) error) error {
+	// The parser's own error quotes the URL, which may hold a password.
+	u, err := url.Parse(s.URL)
+	switch {
+	case err != nil:
+		return invalid("URL", "can't be parsed")
+	case u.Scheme != "http" && u.Scheme != "https":
+		return invalid("URL", fmt.Sprintf("has the scheme %q: only http and https are spoken", u.Scheme))
+	case u.Host == "":
+		return invalid("URL", "has no host")
+	case len(s.Args) > 0:
+		return invalid("Args", "is set, but a server at a URL takes none")
+	case len(s.Env) > 0:
+		return invalid("Env", "is set, but a server at a URL has none")
+	case s.Dir != "":
+		return invalid("Dir", "is set, but a server at a URL has none")
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Header)) {
+		if name == "" || strings.ContainsAny(name, " \r\n\x00:") {
+			return invalid(fmt.Sprintf("Header[%q]", name), "isn't a header's name")
+		}
+		if strings.ContainsAny(s.Header[name], "\r\n\x00") {
+			return invalid(fmt.Sprintf("Header[%q]", name), "has a line break or a NUL byte in its value")
+		}
+	}
+	return nil
+}
+
+// isSSE tells the older HTTP+SSE transport from streamable HTTP, by the path
+// that servers of that transport serve by convention.
+func (s *Server) isSSE() bool {
+	u, err := url.Parse(s.URL)
+	return err == nil && strings.HasSuffix(strings.TrimSuffix(u.Path, "/"), "/sse")
+}
+
+// absDir is the directory against which a relative command is looked up.
+func (s *Server) absDir() (string, error) {
+	if s.Dir == "" || filepath.IsAbs(s.Dir) {
+		return s.Dir, nil
+	}
+	return filepath.Abs(s.Dir)
+}

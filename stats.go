@@ -1,0 +1,123 @@
+package mcppool
+
+import (
+	"iter"
+	"maps"
+	"slices"
+	"time"
+)
+
+// CloseReason says why a session ended.
+type CloseReason string
+
+// The reasons. Exactly one is counted for every session.
+const (
+	CloseOneShot      CloseReason = "one-shot"      // it was opened for one call
+	CloseIdle         CloseReason = "idle"          // unused for IdleTimeout, or CloseIdle
+	CloseLRU          CloseReason = "lru"           // least recently used when there were more than MaxSessions
+	CloseTimeout      CloseReason = "timeout"       // a call ran past its deadline
+	CloseCancelled    CloseReason = "cancelled"     // a call was cancelled
+	CloseCrashed      CloseReason = "crashed"       // the connection was lost
+	CloseServerClosed CloseReason = "server closed" // CloseServer, CloseCommand, or a Check that said no
+	CloseScopeClosed  CloseReason = "scope closed"  // CloseScope
+	CloseRetired      CloseReason = "retired"       // RetireServer
+	CloseShutdown     CloseReason = "shutdown"      // Shutdown or Close
+	CloseStartFailed  CloseReason = "start failed"  // it never came up
+	CloseAbandoned    CloseReason = "abandoned"     // nobody waited for its connect any longer
+	ClosePanicked     CloseReason = "panicked"      // the client or the func given to Do panicked
+)
+
+// Stats are a pool's numbers at one moment. They add up: every session begun is
+// open or closed, so that Connects is Open plus the sum of Closed.
+type Stats struct {
+	Open       int // sessions that aren't closed: the sum of the next three
+	Connecting int
+	Live       int // connected
+	Closing    int
+	Kept       int // sessions that calls can find
+	Idle       int // of those, the ones that nobody borrows
+
+	Connects uint64                 // sessions begun
+	Calls    uint64                 // tool calls that were sent and have ended
+	Closed   map[CloseReason]uint64 // sessions ended, by reason
+}
+
+// Stats gives the pool's numbers. It takes one lock for a moment, however many
+// sessions there are.
+func (p *Pool) Stats() Stats {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return Stats{
+		Open:       p.open,
+		Connecting: p.states[stateConnecting],
+		Live:       p.states[stateLive],
+		Closing:    p.states[stateClosing],
+		Kept:       len(p.sessions),
+		Idle:       p.idle.len,
+		Connects:   p.connects,
+		Calls:      p.calls,
+		Closed:     maps.Clone(p.closes),
+	}
+}
+
+// SessionInfo describes a session at one moment.
+type SessionInfo struct {
+	ID       string // never used twice
+	Server   string // its label (see [Server.String])
+	Scope    string
+	State    string // "connecting", "live", "closing"
+	OneShot  bool
+	Opened   time.Time
+	LastUsed time.Time // when it was last given back; zero when it never was
+	InFlight int       // borrowers, waiting ones included
+	Calls    uint64    // tool calls that were sent and have ended
+}
+
+// infoChunk is how many sessions are described under one hold of the lock.
+const infoChunk = 128
+
+// Sessions gives the sessions that are open, in no order. It is a snapshot: the
+// loop's body may call the pool. One that closes meanwhile may be left out.
+func (p *Pool) Sessions() iter.Seq[SessionInfo] {
+	return func(yield func(SessionInfo) bool) {
+		p.mu.Lock()
+		all := make([]*session, 0, p.open)
+		for _, g := range p.servers {
+			for s := range g.members {
+				all = append(all, s)
+			}
+		}
+		p.mu.Unlock()
+		infos := make([]SessionInfo, 0, infoChunk)
+		for chunk := range slices.Chunk(all, infoChunk) {
+			infos = infos[:0]
+			p.mu.Lock()
+			for _, s := range chunk {
+				if s.state != stateClosed {
+					infos = append(infos, s.infoLocked())
+				}
+			}
+			p.mu.Unlock()
+			for _, info := range infos {
+				if !yield(info) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// infoLocked describes s. The caller must hold s.pool.mu.
+func (s *session) infoLocked() SessionInfo {
+	return SessionInfo{
+		ID:       s.id,
+		Server:   s.label,
+		Scope:    s.key.scope,
+		State:    s.state.String(),
+		OneShot:  s.oneShot,
+		Opened:   s.opened,
+		LastUsed: s.lastUsed,
+		InFlight: s.inFlight,
+		Calls:    s.calls,
+	}
+}
