@@ -32,23 +32,14 @@ var digestSecret = sync.OnceValue(func() (secret [32]byte) {
 // call: for a small configuration it allocates nothing.
 func digestOf(s *Server) digest {
 	var stack [768]byte
-	b := newFrames(stack[:0])
-	b = b.command(s)
-	b = b.pairs(s.Env)
-	b = b.text(s.Dir)
-	b = b.text(s.URL)
-	b = b.pairs(s.Header)
-	return b.sum()
+	return newFrames(stack[:0]).server(s).sum()
 }
 
 // commandDigestOf is the digest of command and args alone, under which servers
 // that differ in env and dir are the same.
 func commandDigestOf(s *Server) digest {
 	var stack [512]byte
-	b := newFrames(stack[:0])
-	b = b.command(s)
-	b = b.text(s.URL)
-	return b.sum()
+	return newFrames(stack[:0]).command(s).text(s.URL).sum()
 }
 
 // frames is the encoding that is digested: every text goes in behind its
@@ -64,6 +55,10 @@ func newFrames(buf []byte) frames {
 func (f frames) count(n int) frames { return binary.AppendUvarint(f, uint64(n)) }
 
 func (f frames) text(s string) frames { return append(f.count(len(s)), s...) }
+
+func (f frames) server(s *Server) frames {
+	return f.command(s).pairs(s.Env).text(s.Dir).text(s.URL).pairs(s.Header)
+}
 
 func (f frames) command(s *Server) frames {
 	f = f.text(s.Command).count(len(s.Args))

@@ -67,6 +67,7 @@ type SessionInfo struct {
 	Scope    string
 	State    string // "connecting", "live", "closing"
 	OneShot  bool
+	Kept     bool // calls can find it
 	Opened   time.Time
 	LastUsed time.Time // when it was last given back; zero when it never was
 	InFlight int       // borrowers, waiting ones included
@@ -115,6 +116,7 @@ func (s *session) infoLocked() SessionInfo {
 		Scope:    s.key.scope,
 		State:    s.state.String(),
 		OneShot:  s.oneShot,
+		Kept:     s.linked,
 		Opened:   s.opened,
 		LastUsed: s.lastUsed,
 		InFlight: s.inFlight,
