@@ -1,0 +1,7 @@
+package toolbox
+
+var (
+	SplitName    = splitName
+	ServerPartIs = serverPartIs
+	ToolPartIs   = toolPartIs
+)
