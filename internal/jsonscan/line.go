@@ -16,7 +16,7 @@ func Object(text []byte) error {
 		if err := Valid(text); err != nil {
 			return err
 		}
-		return &SyntaxError{Offset: s.Pos(), reason: "not an object"}
+		return &SyntaxError{Offset: s.pos, reason: "not an object"}
 	}
 	return Valid(text)
 }
