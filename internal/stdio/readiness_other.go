@@ -1,0 +1,11 @@
+//go:build !linux
+
+package stdio
+
+// watch is never made here: each connection has a goroutine that reads stderr.
+type watch struct{}
+
+func watchReadable(rawFile, func(*watch)) *watch { return nil }
+
+func (*watch) again() {}
+func (*watch) stop()  {}
