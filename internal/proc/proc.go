@@ -88,11 +88,6 @@ type Process struct {
 // error is that of the operating system, as a *fs.PathError or
 // *os.SyscallError. After an error nothing is left of the attempt.
 func Start(cfg Config) (*Process, error) {
-	p := &Process{
-		exited:  make(chan struct{}),
-		drained: make(chan struct{}),
-		done:    make(chan struct{}),
-	}
 	var ends pipes
 	if err := ends.open(); err != nil {
 		return nil, err
@@ -103,10 +98,22 @@ func Start(cfg Config) (*Process, error) {
 		ends.closeHost()
 		return nil, err
 	}
-	p.Stdin, p.Stdout, p.Stderr = ends.host[0], ends.host[1], ends.host[2]
-	p.tree = tree
+	return watched(tree, ends), nil
+}
+
+// watched returns the Process of a tree that runs.
+func watched(tree *tree, ends pipes) *Process {
+	p := &Process{
+		Stdin:   ends.host[0],
+		Stdout:  ends.host[1],
+		Stderr:  ends.host[2],
+		tree:    tree,
+		exited:  make(chan struct{}),
+		drained: make(chan struct{}),
+		done:    make(chan struct{}),
+	}
 	go p.watch()
-	return p, nil
+	return p
 }
 
 // watch sees the tree to its end.

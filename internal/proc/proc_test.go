@@ -4,6 +4,9 @@ import (
 	"bufio"
 	"io"
 	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
 	"testing"
 	"time"
 
@@ -91,4 +94,147 @@ func TestChildThatIgnoresSIGTERMIsKilled(t *testing.T) {
 	drain(p)
 	p.Stop(400 * time.Millisecond)
 	require.Equal(t, "signal: killed", p.Exit().String())
+}
+
+func TestSlowButCleanExitIsNotSignalled(t *testing.T) {
+	p := start(t, selfConfig(t, "slow-exit", "400ms"))
+	require.Equal(t, "ready\n", readLine(t, p))
+	drain(p)
+	p.Stop(bound)
+	require.Equal(t, "exit status 0", p.Exit().String())
+}
+
+func TestOutputInFlightIsReadWhileStopping(t *testing.T) {
+	const size = 8 << 20
+	p := start(t, selfConfig(t, "flood", strconv.Itoa(size)))
+	go p.Stop(bound)
+	n, err := io.Copy(io.Discard, p.Stdout)
+	p.Drained()
+	require.NoError(t, err)
+	require.EqualValues(t, size, n)
+	waitFor(t, "Done", p.Done())
+	require.Equal(t, "exit status 0", p.Exit().String())
+}
+
+func TestLastOutputIsReadAfterTheExit(t *testing.T) {
+	p := start(t, selfConfig(t, "show"))
+	waitFor(t, "Exited", p.Exited())
+	out, err := io.ReadAll(p.Stdout)
+	require.NoError(t, err)
+	require.Contains(t, string(out), modeEnv+"=show\n")
+	p.Drained()
+	waitFor(t, "Done", p.Done())
+	require.False(t, p.Exit().Requested)
+}
+
+func TestAllCallersOfStopWait(t *testing.T) {
+	p := start(t, selfConfig(t, "slow-exit", "200ms"))
+	require.Equal(t, "ready\n", readLine(t, p))
+	drain(p)
+	var wg sync.WaitGroup
+	for range 20 {
+		wg.Go(func() {
+			p.Stop(bound)
+			select {
+			case <-p.Done():
+			default:
+				t.Error("Stop returned before Done")
+			}
+		})
+	}
+	wg.Wait()
+	require.Equal(t, "exit status 0", p.Exit().String())
+}
+
+func TestShorterStopCutsALongerOneShort(t *testing.T) {
+	p := start(t, selfConfig(t, "ignore-all"))
+	require.Equal(t, "ready\n", readLine(t, p))
+	drain(p)
+	long := make(chan struct{})
+	go func() {
+		defer close(long)
+		p.Stop(time.Hour)
+	}()
+	p.Stop(0)
+	waitFor(t, "the long Stop's return", long)
+}
+
+func TestStopAndKillAfterTheEndDoNothing(t *testing.T) {
+	p := start(t, selfConfig(t, "exit", "3"))
+	drain(p)
+	waitFor(t, "Done", p.Done())
+	p.Kill()
+	p.Stop(time.Hour)
+	require.Equal(t, proc.Exit{Code: 3}, p.Exit())
+}
+
+func TestStartRacingStopAndKillLeavesNothing(t *testing.T) {
+	cfg := selfConfig(t, "echo")
+	var wg sync.WaitGroup
+	for i := range 60 {
+		wg.Go(func() {
+			p, err := proc.Start(cfg)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			p.Drained()
+			if i%3 == 0 {
+				p.Kill()
+			}
+			go p.Stop(bound)
+			p.Stop(time.Duration(i) * time.Millisecond)
+		})
+	}
+	wg.Wait()
+}
+
+func TestWriteToAChildThatDoesNotReadEndsByItsDeadline(t *testing.T) {
+	p := start(t, selfConfig(t, "ignore-eof"))
+	require.NoError(t, p.Stdin.SetWriteDeadline(time.Now().Add(50*time.Millisecond)))
+	_, err := p.Stdin.Write(make([]byte, 1<<20))
+	require.ErrorIs(t, err, os.ErrDeadlineExceeded)
+}
+
+func TestStopInterruptsAWrite(t *testing.T) {
+	p := start(t, selfConfig(t, "ignore-all"))
+	written := make(chan struct{})
+	go func() {
+		defer close(written)
+		_, err := p.Stdin.Write(make([]byte, 1<<20))
+		require.ErrorIs(t, err, os.ErrClosed)
+	}()
+	go p.Stop(bound)
+	waitFor(t, "the end of the write", written)
+	p.Kill()
+}
+
+func TestChildGetsItsOwnEnvironmentAndDirOnly(t *testing.T) {
+	t.Setenv("PROC_TEST_SECRET", "of the host")
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	require.NoError(t, err)
+	cfg := selfConfig(t, "show")
+	cfg.Dir = dir
+	p := start(t, cfg)
+	out, err := io.ReadAll(p.Stdout)
+	p.Drained()
+	require.NoError(t, err)
+	require.Contains(t, string(out), "dir="+dir+"\n")
+	require.NotContains(t, string(out), "PROC_TEST_SECRET")
+}
+
+func TestMissingDirIsNotTakenForAMissingCommand(t *testing.T) {
+	for _, c := range []struct{ name, dir string }{
+		{"missing", filepath.Join(t.TempDir(), "missing")},
+		{"a file", selfConfig(t, "echo").Path},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			cfg := selfConfig(t, "echo")
+			cfg.Dir = c.dir
+			_, err := proc.Start(cfg)
+			var dirErr *proc.DirError
+			require.ErrorAs(t, err, &dirErr)
+			require.Equal(t, c.dir, dirErr.Dir)
+		})
+	}
 }

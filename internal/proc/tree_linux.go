@@ -173,3 +173,13 @@ func (t *tree) want(known []member) wanted {
 	w.noGroup = t.stolen
 	return w
 }
+
+// reap collects the leader, which has exited.
+func (t *tree) reap() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for !t.reaped {
+		_, err := syscall.Wait4(t.pid, nil, 0, nil)
+		t.reaped = err != syscall.EINTR
+	}
+}

@@ -93,20 +93,3 @@ func (t *tree) signal(sig syscall.Signal) {
 		syscall.Kill(t.pid, sig)
 	}
 }
-
-// reap collects the leader, which has exited and whose tree is gone.
-func (t *tree) reap() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for !t.reaped {
-		_, err := syscall.Wait4(t.pid, nil, 0, nil)
-		t.reaped = err != syscall.EINTR
-	}
-}
-
-func exitOf(ws syscall.WaitStatus) Exit {
-	if ws.Signaled() {
-		return Exit{Code: -1, Signal: ws.Signal().String(), CoreDump: ws.CoreDump()}
-	}
-	return Exit{Code: ws.ExitStatus()}
-}
