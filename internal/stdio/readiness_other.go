@@ -9,3 +9,5 @@ func watchReadable(rawFile, func(*watch)) *watch { return nil }
 
 func (*watch) again() {}
 func (*watch) stop()  {}
+
+func (*stderrDrain) pass() (int, error) { panic("bug: a pass over stderr without a watch") }

@@ -1,17 +1,9 @@
 package stdio
 
 import (
-	"os"
 	"sync"
 	"time"
 )
-
-const (
-	stderrChunk = 32 << 10
-	stderrPass  = 1 << 20 // bytes that one pass reads at most
-)
-
-var stderrBuffers = sync.Pool{New: func() any { return new([stderrChunk]byte) }}
 
 // stderrDrain reads stderr, always: a server that nobody listens to stops when
 // the pipe is full.
@@ -67,26 +59,6 @@ func (s *stderrDrain) readReady(w *watch) {
 			return
 		}
 	}
-}
-
-// pass reads what is there now, and reports how much. The pipe's read lock
-// makes passes exclude each other.
-func (s *stderrDrain) pass() (total int, err error) {
-	buf := stderrBuffers.Get().(*[stderrChunk]byte)
-	defer stderrBuffers.Put(buf)
-	raw := s.file.conn.Read(func(fd uintptr) bool {
-		for total < stderrPass && err == nil {
-			var n int
-			n, err = readSome(fd, buf[:])
-			s.take(buf[:n])
-			total += n
-		}
-		return true
-	})
-	if raw != nil {
-		err = os.ErrClosed
-	}
-	return total, err
 }
 
 // drain takes what the server has written so far; it is for the report of its
