@@ -53,7 +53,7 @@ func TestStopKillsAGrandchildThatOutlivesItsParent(t *testing.T) {
 }
 
 func TestStopKillsAGrandchildThatLeftTheGroup(t *testing.T) {
-	p := start(t, markedConfig(t, "wrapper", "setsid", "devnull"))
+	p := start(t, markedConfig(t, "wrapper", "detached", "devnull"))
 	grandchild := grandchildOf(t, p)
 	drain(p)
 	p.Stop(bound)
@@ -62,7 +62,7 @@ func TestStopKillsAGrandchildThatLeftTheGroup(t *testing.T) {
 }
 
 func TestStopKillsAGrandchildThatLeftTheGroupAndItsEnvironment(t *testing.T) {
-	p := start(t, markedConfig(t, "wrapper", "setsid", "noenv", "devnull", "stay"))
+	p := start(t, markedConfig(t, "wrapper", "detached", "noenv", "devnull", "stay"))
 	grandchild := grandchildOf(t, p)
 	drain(p)
 	p.Stop(stopTime)
@@ -70,7 +70,7 @@ func TestStopKillsAGrandchildThatLeftTheGroupAndItsEnvironment(t *testing.T) {
 }
 
 func TestKillTakesADaemonAlong(t *testing.T) {
-	p := start(t, markedConfig(t, "wrapper", "setsid", "stay"))
+	p := start(t, markedConfig(t, "wrapper", "detached", "stay"))
 	grandchild := grandchildOf(t, p)
 	drain(p)
 	p.Kill()
@@ -80,7 +80,7 @@ func TestKillTakesADaemonAlong(t *testing.T) {
 }
 
 func TestDeathOfAWrapperIsSeenWhileItsGrandchildHoldsThePipes(t *testing.T) {
-	p := start(t, markedConfig(t, "wrapper", "setsid", "stay"))
+	p := start(t, markedConfig(t, "wrapper", "detached", "stay"))
 	grandchild := grandchildOf(t, p)
 	drain(p)
 	require.NoError(t, syscall.Kill(p.Pid(), syscall.SIGKILL))
@@ -125,7 +125,7 @@ func TestChildOutlivesTheThreadThatStartedIt(t *testing.T) {
 }
 
 func TestOrphansAreReapedByAHostThatInheritsThem(t *testing.T) {
-	for _, option := range []string{"", "setsid"} {
+	for _, option := range []string{"", "detached"} {
 		t.Run(option, func(t *testing.T) {
 			host := start(t, markedConfig(t, "host-subreaper", option))
 			require.Equal(t, "children left: 0\n", readLine(t, host))
@@ -144,12 +144,12 @@ func TestIdleProcessHasOneGoroutineFourFdsAndNoThread(t *testing.T) {
 	first := start(t, cfg) // whose pool of threads is not counted
 	fds, goroutines, before := len(openFds(t)), runtime.NumGoroutine(), threads(t)
 	for range n {
-		start(t, cfg)
+		start(t, cfg).Drained()
 	}
 	require.Equal(t, goroutines+n, runtime.NumGoroutine())
 	require.Equal(t, fds+4*n, len(openFds(t)))
 	require.Less(t, threads(t), before+10)
-	first.Stop(0)
+	first.Drained()
 }
 
 func TestManyStartsAndStopsLeaveThreadsWhereTheyWere(t *testing.T) {
