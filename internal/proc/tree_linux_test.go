@@ -1,7 +1,9 @@
 package proc_test
 
 import (
+	"io"
 	"os"
+	"os/exec"
 	"runtime"
 	"strconv"
 	"strings"
@@ -194,5 +196,68 @@ func TestTreesThatEndTogetherShareOneWalk(t *testing.T) {
 	require.Equal(t, n, release())
 	for _, p := range all {
 		waitFor(t, "Done", p.Done())
+	}
+}
+
+func TestEnvironmentOfAChildIsWhatConfigSaysAndTheMarker(t *testing.T) {
+	cfg := markedConfig(t, "show")
+	cfg.Env = append(cfg.Env, proc.TreeEnv+"=of an outer host", "A=b")
+	p := start(t, cfg)
+	out, err := io.ReadAll(p.Stdout)
+	require.NoError(t, err)
+	p.Drained()
+	var env []string
+	var marker string
+	for line := range strings.Lines(string(out)) {
+		line = strings.TrimSpace(line)
+		switch {
+		case strings.HasPrefix(line, proc.TreeEnv+"="):
+			require.Empty(t, marker, "two markers")
+			marker = line
+		case !strings.HasPrefix(line, "dir="):
+			env = append(env, line)
+		}
+	}
+	require.Equal(t, append(cfg.Env[:3:3], "A=b"), env)
+	require.NotContains(t, marker, "outer")
+	require.Len(t, marker, len(proc.TreeEnv)+1+32)
+}
+
+func TestEmptyEnvironmentStaysEmptyButForTheMarker(t *testing.T) {
+	leavesNothing(t)
+	p := start(t, proc.Config{Path: "/usr/bin/env"})
+	out, err := io.ReadAll(p.Stdout)
+	require.NoError(t, err)
+	p.Drained()
+	require.Regexp(t, "^"+proc.TreeEnv+"=[0-9a-f]{32}\n$", string(out))
+}
+
+// BenchmarkStartStop is what a process costs that does nothing, from its start
+// to its end.
+func BenchmarkStartStop(b *testing.B) {
+	cfg := proc.Config{Path: "/bin/cat"}
+	for b.Loop() {
+		p, err := proc.Start(cfg)
+		require.NoError(b, err)
+		p.Drained()
+		p.Stop(bound)
+	}
+}
+
+// BenchmarkExecStartWait is the same with os/exec, which looks after one
+// process and no tree.
+func BenchmarkExecStartWait(b *testing.B) {
+	for b.Loop() {
+		cmd := exec.Command("/bin/cat")
+		cmd.Env = []string{}
+		stdin, err := cmd.StdinPipe()
+		require.NoError(b, err)
+		_, err = cmd.StdoutPipe()
+		require.NoError(b, err)
+		_, err = cmd.StderrPipe()
+		require.NoError(b, err)
+		require.NoError(b, cmd.Start())
+		require.NoError(b, stdin.Close())
+		require.NoError(b, cmd.Wait())
 	}
 }
