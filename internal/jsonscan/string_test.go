@@ -62,6 +62,17 @@ func TestEveryByteAtEveryPlaceOfAWordIsSeen(t *testing.T) {
 	}
 }
 
+func TestAStringIsPlainWhateverComesBehindIt(t *testing.T) {
+	for _, text := range []string{`["a","é"]`, "[\"a\",\"\xff\xff\xff\xff\"]", `["a","\n"]`, `["12345678","é"]`} {
+		s := jsonscan.New([]byte(text))
+		s.Enter('[')
+		s.Elem()
+		require.True(t, s.String().Plain(), text)
+		s.Elem()
+		require.False(t, s.String().Plain(), text)
+	}
+}
+
 func TestRandomBytesDecodeAsInEncodingJSON(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	alphabet := []string{"a", "bc", `\n`, `\"`, `\u00e9`, `\ud83d`, `\ude00`, "é", "日", "\xff", "\xe4", "\x80", "z        z"}
