@@ -93,7 +93,7 @@ func commonContent(s *jsonscan.Scanner) (content []mcp.Content, ok bool) {
 		}
 		content = append(content, block)
 	}
-	return content, s.Err() == nil
+	return content, true // a syntax error is for End to find
 }
 
 // foldsToMember says whether encoding/json, which ignores case, would take a

@@ -123,6 +123,7 @@ func TestDecodeSucceedsWhereMCPGoFails(t *testing.T) {
 		{"a text that is a number", `{"content":[{"type":"text","text":5},{"type":"text","text":"a"}]}`, result(unknown("text", `{"type":"text","text":5}`), text("a"))},
 		{"a resource without URI", `{"content":[{"type":"resource","resource":{"text":"t"}}]}`, result(unknown("resource", `{"type":"resource","resource":{"text":"t"}}`))},
 		{"a resource without contents", `{"content":[{"type":"resource","resource":{"uri":"u"}}]}`, result(unknown("resource", `{"type":"resource","resource":{"uri":"u"}}`))},
+		{"a resource left out", `{"content":[{"type":"resource"}]}`, result(unknown("resource", `{"type":"resource"}`))},
 		{"a resource that is null", `{"content":[{"type":"resource","resource":null}]}`, result(unknown("resource", `{"type":"resource","resource":null}`))},
 		{"annotations that are none", `{"content":[{"type":"text","text":"a","annotations":{"priority":"high"}}]}`, result(unknown("text", `{"type":"text","text":"a","annotations":{"priority":"high"}}`))},
 		{"a number that no float64 holds", `{"content":[],"structuredContent":{"a":1e999,"b":[2,-1e999]}}`, structured(`{"a":1e999,"b":[2,-1e999]}`, map[string]any{"a": nil, "b": []any{2.0, nil}})},
