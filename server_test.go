@@ -27,7 +27,8 @@ func real(t testing.TB, mode string, env ...string) mcppool.Server {
 	t.Helper()
 	self, err := os.Executable()
 	require.NoError(t, err)
-	srv := mcppool.Server{Command: self, Env: map[string]string{modeEnv: mode}}
+	// A binary built with -race would sleep a second at its exit.
+	srv := mcppool.Server{Command: self, Env: map[string]string{modeEnv: mode, "GORACE": "atexit_sleep_ms=0"}}
 	for i := 0; i < len(env); i += 2 {
 		srv.Env[env[i]] = env[i+1]
 	}
