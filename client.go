@@ -50,10 +50,30 @@ type deathReporter interface {
 	death() (exit, stderr string)
 }
 
-func (s *session) callTool(ctx context.Context, req *mcp.CallToolRequest, _ *Call) (*mcp.CallToolResult, error) {
+// toolCaller is a client that takes all of a Call, as the default one does.
+type toolCaller interface {
+	callTool(context.Context, *mcp.CallToolRequest, *Call) (*mcp.CallToolResult, error)
+}
+
+func (s *session) callTool(ctx context.Context, req *mcp.CallToolRequest, call *Call) (*mcp.CallToolResult, error) {
+	if c, ok := s.client.(toolCaller); ok {
+		return c.callTool(ctx, req, call)
+	}
 	return s.client.CallTool(ctx, *req)
 }
 
+// dialDefault is the default of [Options.Dial].
 func (p *Pool) dialDefault(ctx context.Context, s *session) (Client, error) {
-	return nil, errors.New("TODO")
+	if s.srv.IsHTTP() {
+		c, err := p.dialHTTP(ctx, s)
+		if err != nil {
+			return nil, err
+		}
+		return c, nil
+	}
+	c, err := p.dialStdio(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
 }

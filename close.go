@@ -113,6 +113,7 @@ func (p *Pool) Close() error {
 	p.mu.Unlock()
 	<-p.empty
 	p.wg.Wait()
+	p.web.CloseIdleConnections()
 	return nil
 }
 

@@ -25,12 +25,13 @@ var safeEnv = func() map[string]bool {
 	return set
 }()
 
+func isSafeEnv(folded string) bool {
+	return safeEnv[folded] || strings.HasPrefix(folded, "LC_") && runtime.GOOS != "windows"
+}
+
 // childEnv is the whole environment of a child: what it may inherit, and extra,
 // whose values win. Names are case-insensitive on Windows.
 func childEnv(inherit []string, extra map[string]string) []string {
-	allowed := func(name string) bool {
-		return safeEnv[name] || strings.HasPrefix(name, "LC_") && runtime.GOOS != "windows"
-	}
 	more := make(map[string]bool, len(inherit))
 	for _, n := range inherit {
 		more[foldEnvName(n)] = true
@@ -45,7 +46,7 @@ func childEnv(inherit []string, extra map[string]string) []string {
 		// Windows keeps entries such as "=C:=C:\dir"; they have no name.
 		name, value, ok := strings.Cut(pair, "=")
 		folded := foldEnvName(name)
-		if !ok || name == "" || set[folded] || !(allowed(folded) || more[folded] || more["*"]) {
+		if !ok || name == "" || set[folded] || !(isSafeEnv(folded) || more[folded] || more["*"]) {
 			continue
 		}
 		// A function that a shell exported is code, which runs in the child's shells.

@@ -24,7 +24,7 @@ func ReapOldest(p *Pool) {
 func CheckInvariants(p *Pool) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	var open, linked, idle int
+	var open, linked, live, idle int
 	for d, g := range p.servers {
 		if len(g.members) == 0 {
 			return errors.New("a server without sessions is remembered")
@@ -55,6 +55,9 @@ func CheckInvariants(p *Pool) error {
 			}
 			if s.linked {
 				linked++
+				if s.state == stateLive {
+					live++
+				}
 			}
 			if s.idle.filed {
 				idle++
@@ -65,8 +68,8 @@ func CheckInvariants(p *Pool) error {
 		return fmt.Errorf("counts differ: open %d/%d, linked %d/%d, idle %d/%d",
 			open, p.open, linked, len(p.sessions), idle, p.idle.len)
 	}
-	if max := p.opts.maxSessions(); max > 0 && linked > max && idle > 1 {
-		return fmt.Errorf("%d sessions are kept over a cap of %d though %d are idle", linked, max, idle)
+	if max := p.opts.maxSessions(); max > 0 && live > max && idle > 1 {
+		return fmt.Errorf("%d sessions are kept over a cap of %d though %d are idle", live, max, idle)
 	}
 	return nil
 }

@@ -57,7 +57,7 @@ func (f frames) count(n int) frames { return binary.AppendUvarint(f, uint64(n)) 
 func (f frames) text(s string) frames { return append(f.count(len(s)), s...) }
 
 func (f frames) server(s *Server) frames {
-	return f.command(s).pairs(s.Env).text(s.Dir).text(s.URL).pairs(s.Header)
+	return f.command(s).pairs(s.Env).text(s.Dir).text(s.URL).pairs(s.Header).text(string(s.Protocol))
 }
 
 func (f frames) command(s *Server) frames {

@@ -5,7 +5,12 @@ import (
 	"log/slog"
 	"slices"
 	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
 )
+
+// Version is the version of this module.
+const Version = "0.1.0"
 
 // Options are the settings of a pool. In every number and duration zero means
 // the default given with it, and a negative value means off or no limit where
@@ -42,6 +47,12 @@ type Options struct {
 	// USERNAME, USERPROFILE). "*" is all of it.
 	InheritEnv []string
 
+	// Handlers answer what servers ask of their client.
+	Handlers Handlers
+	// ClientInfo is how the pool introduces itself to servers; default:
+	// "mcppool" and the version of this module.
+	ClientInfo mcp.Implementation
+
 	// Logger gets a line for each event of a session's life; default: none.
 	// Nothing is logged per call above slog.LevelDebug, and never a secret.
 	Logger *slog.Logger
@@ -62,6 +73,13 @@ func (o *Options) connectTimeout() time.Duration {
 }
 func (o *Options) closeTimeout() time.Duration { return orDefault(o.CloseTimeout, defaultCloseTimeout) }
 func (o *Options) maxMessageSize() int         { return orDefault(o.MaxMessageSize, defaultMaxMessageSize) }
+
+func (o *Options) clientInfo() mcp.Implementation {
+	if o.ClientInfo.Name != "" {
+		return o.ClientInfo
+	}
+	return mcp.Implementation{Name: "mcppool", Version: Version}
+}
 
 // orDefault resolves the zero value. A negative result means off.
 func orDefault[T int | time.Duration](v, def T) T {

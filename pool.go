@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"net/http"
 	"strconv"
 	"sync"
 	"time"
@@ -19,6 +20,8 @@ type Pool struct {
 	opts Options // resolved by its accessors; never changes
 	id   string  // prefix of its sessions' ids
 	done chan struct{}
+	eras eras
+	web  *http.Transport // of the clients of servers at a URL
 	// empty is closed once the pool is closed and has no session left.
 	empty chan struct{}
 	// wg counts the goroutines of the pool: connects, closes and the reaper. It
@@ -48,6 +51,7 @@ func New(opts *Options) (*Pool, error) {
 	p := &Pool{
 		opts:     opts.clone(),
 		done:     make(chan struct{}),
+		web:      newWebTransport(),
 		empty:    make(chan struct{}),
 		sessions: make(map[key]*session),
 		servers:  make(map[digest]*serverGroup),

@@ -13,8 +13,8 @@ import (
 // Server says what to run, or what to reach. Its JSON form is that of an entry
 // of an mcpServers configuration file.
 //
-// Two Servers are the same configuration when Command, Args, Env and Dir (or
-// URL and Header) are equal; the order of Env and the difference between nil
+// Two Servers are the same configuration when Command, Args, Env, Dir, URL,
+// Header and Protocol are equal; the order of Env and the difference between nil
 // and empty don't count. A Server is a value: the pool copies what it keeps, so
 // that a caller may change its own afterwards.
 type Server struct {
@@ -36,6 +36,9 @@ type Server struct {
 	URL string `json:"url,omitempty"`
 	// Header is sent with every request to URL.
 	Header map[string]string `json:"headers,omitempty"`
+
+	// Protocol pins the era of the protocol; empty asks the server.
+	Protocol Protocol `json:"protocol,omitempty"`
 }
 
 // IsHTTP reports whether s is reached over HTTP rather than run as a child.
@@ -95,6 +98,8 @@ func (s *Server) validate() error {
 		return invalid("Command", "contains a NUL byte")
 	case strings.Contains(s.Dir, nul):
 		return invalid("Dir", "contains a NUL byte")
+	case s.Protocol != ProtocolAuto && s.Protocol != ProtocolLegacy && s.Protocol != ProtocolModern:
+		return invalid("Protocol", `is neither empty nor "legacy" nor "modern"`)
 	}
 	if s.URL != "" {
 		return s.validateHTTP(invalid)

@@ -28,6 +28,7 @@ type session struct {
 	label   string // srv.String()
 	oneShot bool
 	opened  time.Time
+	hurry   time.Time // the deadline of the caller that began it; zero for none
 
 	// callLock is held during a call. It is a channel so that waiting for it can
 	// be given up; the runtime hands it over first come, first served.
@@ -88,6 +89,7 @@ func (p *Pool) newSessionLocked(ctx context.Context, k key, srv *Server) *sessio
 		p.servers[k.server] = g
 	}
 	p.lastID++
+	hurry, _ := ctx.Deadline()
 	ctx, cancel := p.connectContext(ctx)
 	s := &session{
 		pool:          p,
@@ -97,6 +99,7 @@ func (p *Pool) newSessionLocked(ctx context.Context, k key, srv *Server) *sessio
 		label:         srv.base() + "-" + shortHex(k.server),
 		oneShot:       k.scope == "" || srv.IsHTTP(),
 		opened:        time.Now(),
+		hurry:         hurry,
 		callLock:      make(chan struct{}, 1),
 		ready:         make(chan struct{}),
 		killed:        make(chan struct{}),

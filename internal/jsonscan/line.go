@@ -16,7 +16,7 @@ func Object(text []byte) error {
 		if err := Valid(text); err != nil {
 			return err
 		}
-		return &SyntaxError{Offset: s.Pos(), reason: "not an object"}
+		return &SyntaxError{Offset: s.pos, reason: "not an object"}
 	}
 	return Valid(text)
 }
@@ -66,7 +66,7 @@ func Repair(text []byte) []byte {
 		switch {
 		case c == '"':
 			inString = !inString
-		case inString && c == '\\' && i+1 < len(text) && text[i+1] >= ' ':
+		case inString && c == '\\' && i+1 < len(text):
 			out = append(out, c)
 			i++
 			c = text[i]

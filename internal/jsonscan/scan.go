@@ -50,9 +50,6 @@ func (s *Scanner) Peek() byte {
 	return s.buf[s.pos]
 }
 
-// Pos returns the offset of the next unread byte.
-func (s *Scanner) Pos() int { return s.pos }
-
 // Enter reads the opening byte, '{' or '[', of the next value. Key or Elem
 // then walks what is inside.
 func (s *Scanner) Enter(open byte) bool {

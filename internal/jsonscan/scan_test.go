@@ -50,6 +50,10 @@ func TestAWalkCountsTheDepthAroundIt(t *testing.T) {
 	}
 }
 
+func TestAWalkPastManyObjectsIsNoDeeperAtTheEnd(t *testing.T) {
+	requireSameWalk(t, []byte("["+strings.Repeat(`{},[],`, 10_000)+"1]"))
+}
+
 // walk reads a text with every method that goes into values, not with Skip.
 func walk(s *jsonscan.Scanner) any {
 	switch s.Peek() {

@@ -44,20 +44,20 @@ func (s String) Decode() string {
 	var b strings.Builder
 	b.Grow(len(s.Body))
 	for body := s.Body; len(body) > 0; {
+		if body[0] == '\\' {
+			body = body[decodeEscape(&b, body):]
+			continue
+		}
 		run := body
-		if s.flags&escaped != 0 {
-			if i := bytes.IndexByte(body, '\\'); i >= 0 {
-				run = body[:i]
-			}
+		if i := bytes.IndexByte(body, '\\'); i >= 0 {
+			run = body[:i]
 		}
 		if s.flags&nonASCII == 0 || utf8.Valid(run) {
 			b.Write(run)
 		} else {
 			writeRepaired(&b, run)
 		}
-		if body = body[len(run):]; len(body) > 0 {
-			body = body[decodeEscape(&b, body):]
-		}
+		body = body[len(run):]
 	}
 	// Text that is mostly \uXXXX decodes to half its size or less: don't keep
 	// the other half alive for as long as the caller keeps the string.
@@ -110,24 +110,26 @@ func writeRepaired(b *strings.Builder, s []byte) {
 	}
 }
 
-// hex4 returns the number that s begins with in four hex digits.
-func hex4(s []byte) (r rune) {
-	for _, c := range s[:4] {
-		switch {
-		case c <= '9':
-			c -= '0'
-		case c >= 'a':
-			c -= 'a' - 10
-		default:
-			c -= 'A' - 10
-		}
-		r = r<<4 | rune(c)
+// hexDigits has the value of each hex digit, and noHex for all other bytes.
+var hexDigits = func() (t [256]uint8) {
+	for c := range t {
+		t[c] = noHex
 	}
-	return r
-}
+	for v, c := range []byte("0123456789abcdef") {
+		t[c] = uint8(v)
+	}
+	for v, c := range []byte("ABCDEF") {
+		t[c] = uint8(10 + v)
+	}
+	return t
+}()
 
-func isHex(c byte) bool {
-	return '0' <= c && c <= '9' || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F'
+const noHex = 0xff
+
+// hex4 returns the number that s begins with in four hex digits.
+func hex4(s []byte) rune {
+	_ = s[3]
+	return rune(hexDigits[s[0]])<<12 | rune(hexDigits[s[1]])<<8 | rune(hexDigits[s[2]])<<4 | rune(hexDigits[s[3]])
 }
 
 // stringEnd returns where the closing quote is of the string whose body begins
@@ -166,15 +168,12 @@ func escapeLen(s []byte) (n int, reason string) {
 	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
 		return 2, ""
 	case 'u':
-		for i := 2; i < 6; i++ {
-			if i >= len(s) {
-				return i, reasonEnd
-			}
-			if !isHex(s[i]) {
-				return i, `expected four hex digits after \u`
-			}
+		if len(s) >= 6 && hexDigits[s[2]]|hexDigits[s[3]]|hexDigits[s[4]]|hexDigits[s[5]] != noHex {
+			return 6, ""
 		}
-		return 6, ""
+		for n = 2; n < len(s) && hexDigits[s[n]] != noHex; n++ {
+		}
+		return n, `expected four hex digits after \u`
 	}
 	return 1, "unknown escape"
 }

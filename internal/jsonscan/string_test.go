@@ -3,6 +3,7 @@ package jsonscan_test
 import (
 	"encoding/json"
 	"math/rand/v2"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -61,6 +62,17 @@ func TestEveryByteAtEveryPlaceOfAWordIsSeen(t *testing.T) {
 	}
 }
 
+func TestAStringIsPlainWhateverComesBehindIt(t *testing.T) {
+	for _, text := range []string{`["a","é"]`, "[\"a\",\"\xff\xff\xff\xff\"]", `["a","\n"]`, `["12345678","é"]`} {
+		s := jsonscan.New([]byte(text))
+		s.Enter('[')
+		s.Elem()
+		require.True(t, s.String().Plain(), text)
+		s.Elem()
+		require.False(t, s.String().Plain(), text)
+	}
+}
+
 func TestRandomBytesDecodeAsInEncodingJSON(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	alphabet := []string{"a", "bc", `\n`, `\"`, `\u00e9`, `\ud83d`, `\ude00`, "é", "日", "\xff", "\xe4", "\x80", "z        z"}
@@ -81,6 +93,23 @@ func TestDecodeAllocatesOnce(t *testing.T) {
 			_ = s.String().Decode()
 		}), 1.0)
 	}
+}
+
+func TestADecodedStringKeepsLittleMoreThanItsLengthAlive(t *testing.T) {
+	text := []byte(`"` + strings.Repeat(`\u4e2d`, 100_000) + `"`)
+	var kept []string
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	for range 10 {
+		s := jsonscan.New(text)
+		str := s.String()
+		kept = append(kept, str.Decode())
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	require.Less(t, int(after.HeapAlloc)-int(before.HeapAlloc), 10*400_000, "each has 300 000 bytes, its JSON 600 000")
+	runtime.KeepAlive(kept)
 }
 
 func FuzzUnquote(f *testing.F) {

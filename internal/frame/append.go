@@ -1,0 +1,128 @@
+package frame
+
+import (
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/mcppool/mcppool/internal/jsonscan"
+)
+
+// The Append functions append one message as one line, its line end included.
+// They take raw JSON as valid: line breaks between its tokens become spaces.
+
+// AppendRequest appends a request; params may be nil.
+func AppendRequest(dst []byte, id int64, method string, params []byte) []byte {
+	dst = append(dst, `{"jsonrpc":"2.0","id":`...)
+	dst = strconv.AppendInt(dst, id, 10)
+	dst = append(dst, `,"method":`...)
+	return appendMethod(dst, method, params)
+}
+
+// AppendNotification appends a notification; params may be nil.
+func AppendNotification(dst []byte, method string, params []byte) []byte {
+	dst = append(dst, `{"jsonrpc":"2.0","method":`...)
+	return appendMethod(dst, method, params)
+}
+
+func appendMethod(dst []byte, method string, params []byte) []byte {
+	dst = appendString(dst, method)
+	if params != nil {
+		dst = append(dst, `,"params":`...)
+		dst = jsonscan.AppendLine(dst, params)
+	}
+	return append(dst, "}\n"...)
+}
+
+// AppendToolCall appends a tools/call request. Args nil is sent as {}, since
+// there are servers that refuse a call without arguments; meta may be nil.
+func AppendToolCall(dst []byte, id int64, name string, args, meta []byte) []byte {
+	dst = append(dst, `{"jsonrpc":"2.0","id":`...)
+	dst = strconv.AppendInt(dst, id, 10)
+	dst = append(dst, `,"method":"tools/call","params":{"name":`...)
+	dst = appendString(dst, name)
+	dst = append(dst, `,"arguments":`...)
+	if args == nil {
+		dst = append(dst, "{}"...)
+	} else {
+		dst = jsonscan.AppendLine(dst, args)
+	}
+	if meta != nil {
+		dst = append(dst, `,"_meta":`...)
+		dst = jsonscan.AppendLine(dst, meta)
+	}
+	return append(dst, "}}\n"...)
+}
+
+// AppendResult appends the answer to the request whose id stood as rawID on
+// its line; nil is sent as null.
+func AppendResult(dst, rawID, result []byte) []byte {
+	dst = appendAnswer(dst, rawID)
+	dst = append(dst, `,"result":`...)
+	dst = jsonscan.AppendLine(dst, result)
+	return append(dst, "}\n"...)
+}
+
+// AppendError appends an error as the answer to the request whose id stood as
+// rawID on its line; a nil rawID is sent as null. Data may be nil.
+func AppendError(dst, rawID []byte, code int, message string, data []byte) []byte {
+	dst = appendAnswer(dst, rawID)
+	dst = append(dst, `,"error":{"code":`...)
+	dst = strconv.AppendInt(dst, int64(code), 10)
+	dst = append(dst, `,"message":`...)
+	dst = appendString(dst, message)
+	if data != nil {
+		dst = append(dst, `,"data":`...)
+		dst = jsonscan.AppendLine(dst, data)
+	}
+	return append(dst, "}}\n"...)
+}
+
+func appendAnswer(dst, rawID []byte) []byte {
+	dst = append(dst, `{"jsonrpc":"2.0","id":`...)
+	if rawID == nil {
+		return append(dst, "null"...)
+	}
+	return jsonscan.AppendLine(dst, rawID)
+}
+
+// appendString appends s as a JSON string. Bytes that aren't UTF-8 become
+// U+FFFD. U+2028 and U+2029 are escaped: some programs end a line at them.
+func appendString(dst []byte, s string) []byte {
+	const hex = "0123456789abcdef"
+	dst = append(dst, '"')
+	run := 0 // s[run:i] needs no escape
+	for i := 0; i < len(s); {
+		c := s[i]
+		if c < utf8.RuneSelf {
+			if c >= ' ' && c != '"' && c != '\\' {
+				i++
+				continue
+			}
+			dst = append(dst, s[run:i]...)
+			switch c {
+			case '"', '\\':
+				dst = append(dst, '\\', c)
+			case '\n':
+				dst = append(dst, `\n`...)
+			case '\r':
+				dst = append(dst, `\r`...)
+			case '\t':
+				dst = append(dst, `\t`...)
+			default:
+				dst = append(dst, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
+			}
+			i++
+			run = i
+			continue
+		}
+		r, n := utf8.DecodeRuneInString(s[i:])
+		if r == utf8.RuneError || r == '\u2028' || r == '\u2029' {
+			dst = append(dst, s[run:i]...)
+			dst = append(dst, '\\', 'u', hex[r>>12], hex[r>>8&15], hex[r>>4&15], hex[r&15])
+			run = i + n
+		}
+		i += n
+	}
+	dst = append(dst, s[run:]...)
+	return append(dst, '"')
+}

@@ -1,0 +1,71 @@
+package proc_test
+
+import (
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime"
+	"syscall"
+	"time"
+
+	"github.com/mcppool/mcppool/internal/proc"
+)
+
+func init() {
+	// A host whose child is started on a thread that ends right after. Prints
+	// whether the child survives that.
+	modes["host-thread-ends"] = func([]string) {
+		started := make(chan *proc.Process)
+		go func() {
+			runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
+			started <- hostStart(os.Args[0], "echo")
+		}()
+		p := <-started
+		select {
+		case <-p.Exited():
+			fmt.Println("died:", p.Exit())
+		case <-time.After(300 * time.Millisecond):
+			p.Stop(bound)
+			fmt.Println("stopped:", p.Exit())
+		}
+	}
+
+	// A host that inherits orphans, as the first process of a container does.
+	// Prints the number of zombies left after a Stop.
+	modes["host-subreaper"] = func(args []string) {
+		const prSetChildSubreaper = 36
+		_, _, errno := syscall.Syscall(syscall.SYS_PRCTL, prSetChildSubreaper, 1, 0)
+		if errno != 0 {
+			must(errno)
+		}
+		p := hostStart(os.Args[0], "wrapper", args...)
+		readPid(p)
+		p.Drained()
+		p.Stop(bound)
+		fmt.Println("children left:", len(childrenOf(os.Getpid())))
+	}
+
+	// A host that has the kernel reap its children.
+	modes["host-ignores-sigchld"] = func([]string) {
+		signal.Ignore(syscall.SIGCHLD)
+		p := hostStart(os.Args[0], "wrapper")
+		grandchild := readPid(p)
+		p.Drained()
+		p.Stop(bound)
+		fmt.Println("alive:", alive(grandchild), p.Exit())
+	}
+
+	// Has itself stopped once it is ready.
+	modes["stopped"] = func([]string) {
+		ready()
+		_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+		forever()
+	}
+}
+
+func readPid(p *proc.Process) int {
+	var pid int
+	_, err := fmt.Fscanln(p.Stdout, &pid)
+	must(err)
+	return pid
+}

@@ -1,0 +1,38 @@
+package proc
+
+// StartWithoutPidfd is Start on a kernel that has no pidfds.
+func StartWithoutPidfd(cfg Config) (*Process, error) {
+	var ends pipes
+	if err := ends.open(); err != nil {
+		return nil, err
+	}
+	tree, err := startTree(cfg, ends.child)
+	ends.closeChild()
+	if err != nil {
+		ends.closeHost()
+		return nil, err
+	}
+	tree.pidfd.Close()
+	tree.pidfd = nil
+	return watched(tree, ends), nil
+}
+
+// HoldSweeps keeps sweeps from walking until the function it returns is called,
+// which reports how many trees the next walk is to look for.
+func HoldSweeps() (release func() (waiting int)) {
+	sweeps.walking <- struct{}{}
+	return func() int {
+		defer func() { <-sweeps.walking }()
+		return SweepsWaiting()
+	}
+}
+
+// SweepsWaiting returns how many trees the next walk is to look for.
+func SweepsWaiting() int {
+	sweeps.mu.Lock()
+	defer sweeps.mu.Unlock()
+	if sweeps.next == nil {
+		return 0
+	}
+	return len(sweeps.next.trees)
+}

@@ -1,0 +1,114 @@
+package proc
+
+import (
+	"bytes"
+	"os"
+	"strconv"
+	"syscall"
+)
+
+// member is a process of a tree other than its leader, as /proc showed it. The
+// pid and the start time together name one process for good.
+type member struct {
+	pid, ppid, pgrp int
+	state           byte
+	start           uint64 // clock ticks since boot
+}
+
+func (m member) alive() bool { return m.state != 'Z' && m.state != 'X' }
+
+func (m member) same(other member) bool { return m.pid == other.pid && m.start == other.start }
+
+// readMember reads /proc/<pid>/stat.
+func readMember(pid int, buf []byte) (member, bool) {
+	data, ok := readProc(pid, "stat", buf)
+	if !ok {
+		return member{}, false
+	}
+	// The second field is the program's name in parentheses, which may hold anything.
+	_, rest, ok := cutLast(data, ')')
+	if !ok {
+		return member{}, false
+	}
+	const fields = 20 // from the third, the state, to the 22nd, the start time
+	f := bytes.Fields(rest)
+	if len(f) < fields {
+		return member{}, false
+	}
+	m := member{pid: pid, state: f[0][0]}
+	m.ppid, _ = strconv.Atoi(string(f[1]))
+	m.pgrp, _ = strconv.Atoi(string(f[2]))
+	m.start, _ = strconv.ParseUint(string(f[fields-1]), 10, 64)
+	return m, true
+}
+
+func cutLast(data []byte, sep byte) (before, after []byte, found bool) {
+	i := bytes.LastIndexByte(data, sep)
+	if i < 0 {
+		return data, nil, false
+	}
+	return data[:i], data[i+1:], true
+}
+
+// readProc reads what fits into buf of /proc/<pid>/<name>.
+func readProc(pid int, name string, buf []byte) ([]byte, bool) {
+	fd, err := syscall.Open("/proc/"+strconv.Itoa(pid)+"/"+name, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, false
+	}
+	defer syscall.Close(fd)
+	n := 0
+	for n < len(buf) {
+		k, err := syscall.Read(fd, buf[n:])
+		if err == syscall.EINTR {
+			continue
+		}
+		if err != nil || k <= 0 {
+			break
+		}
+		n += k
+	}
+	return buf[:n], n > 0
+}
+
+const (
+	sysPidfdSendSignal = 424
+	sysPidfdOpen       = 434
+)
+
+// kill kills m, and never a process that was given its pid since.
+func (m member) kill() {
+	pidfd, _, errno := syscall.Syscall(sysPidfdOpen, uintptr(m.pid), 0, 0)
+	if errno == 0 {
+		defer syscall.Close(int(pidfd))
+	}
+	// The pidfd holds whoever has the pid now; if that is m, it is m for good.
+	if !m.still() {
+		return
+	}
+	if errno == 0 {
+		_, _, errno = syscall.Syscall6(sysPidfdSendSignal, pidfd, uintptr(syscall.SIGKILL), 0, 0, 0, 0)
+		if errno == 0 || errno == syscall.ESRCH {
+			return
+		}
+	}
+	syscall.Kill(m.pid, syscall.SIGKILL) // no pidfds, or a sandbox that denies them
+}
+
+// still reports whether m's pid is m's still.
+func (m member) still() bool {
+	var buf [1024]byte
+	now, ok := readMember(m.pid, buf[:])
+	return ok && now.same(m)
+}
+
+// reapOrphan reaps m if it is a zombie that the host has inherited. A host that
+// is a container's first process, or a subreaper, gets those that lost their
+// parents, and nobody else would reap them.
+func (m member) reapOrphan() {
+	var buf [1024]byte
+	now, ok := readMember(m.pid, buf[:])
+	if ok && now.same(m) && !now.alive() && now.ppid == os.Getpid() {
+		syscall.Wait4(m.pid, nil, syscall.WNOHANG, nil)
+	}
+}

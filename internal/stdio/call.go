@@ -1,0 +1,139 @@
+package stdio
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/mcppool/mcppool/internal/frame"
+)
+
+// Request is one tools/call.
+type Request struct {
+	Tool string
+	Args json.RawMessage // a JSON object; nil is sent as {}
+	Meta json.RawMessage // the object "_meta", nil for none
+
+	// Gate is asked right before the bytes go to the server, with all other
+	// writes waiting; an error of it refuses the call. It must be quick. It may
+	// run on any goroutine, and again when the pipe turns out to be full. nil
+	// means none.
+	Gate func() error
+
+	// Progress makes Call wait until every notification that arrived before the
+	// answer was handled, or ctx ends: the answer counts all the same. Don't ask
+	// for it in OnNotification, which would wait for itself.
+	Progress bool
+}
+
+// Call calls a tool and returns the result member of the answer, undecoded.
+//
+// Its errors are [*Error], the server's own; [*NotSentError], when nothing of
+// the request went out; ctx's, after which the server is told that the call is
+// cancelled; and [*DeadError]. After the latter two the tool may have run.
+func (c *Conn) Call(ctx context.Context, r Request) (json.RawMessage, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, &NotSentError{err}
+	}
+	o := newOutgoing()
+	o.id = c.ids.Add(1)
+	o.gate = r.Gate
+	o.frame = frame.AppendToolCall(o.grow(len(r.Tool)+len(r.Args)+len(r.Meta)), o.id, r.Tool, r.Args, r.Meta)
+	if err := c.roundTrip(ctx, o); err != nil {
+		return nil, err
+	}
+	result, rpcErr := o.result, o.rpcErr
+	if r.Progress {
+		c.events.handled(ctx, o.mark)
+	}
+	o.free()
+	if rpcErr != nil {
+		return nil, decodeError(rpcErr)
+	}
+	return result, nil
+}
+
+// outgoings holds what can be used again.
+var outgoings = sync.Pool{New: func() any { return &outgoing{ready: make(chan struct{}, 1)} }}
+
+func newOutgoing() *outgoing { return outgoings.Get().(*outgoing) }
+
+// grow returns the frame's buffer, empty, with room for a message that carries
+// so many bytes of its caller.
+func (o *outgoing) grow(payload int) []byte {
+	if need := payload + 128; need > cap(o.frame) {
+		o.frame = make([]byte, 0, need)
+	}
+	return o.frame[:0]
+}
+
+// free gives o back if nobody else refers to it.
+func (o *outgoing) free() {
+	if o.reuse {
+		*o = outgoing{ready: o.ready, frame: o.frame}
+		outgoings.Put(o)
+	}
+}
+
+// roundTrip sends o and waits for its answer, which is in o if there is no
+// error.
+func (c *Conn) roundTrip(ctx context.Context, o *outgoing) error {
+	c.mu.Lock()
+	if c.dead != nil {
+		dead := c.dead
+		c.mu.Unlock()
+		return &NotSentError{dead}
+	}
+	c.pending[o.id] = o
+	writer := c.out.pushLocked(o)
+	c.mu.Unlock()
+	if writer {
+		c.flush(o)
+	}
+
+	select {
+	case <-o.ready:
+	case <-ctx.Done():
+		if err := c.abandon(ctx, o); err != nil {
+			return err
+		}
+		<-o.ready
+	}
+	if err := o.err; err != nil {
+		o.free()
+		return err
+	}
+	return nil
+}
+
+// abandon gives up a call whose ctx has ended. When its answer has arrived at
+// the same time, the answer wins: abandon returns nil, and ready gives.
+func (c *Conn) abandon(ctx context.Context, o *outgoing) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.pending[o.id] != o {
+		return nil
+	}
+	delete(c.pending, o.id)
+	if !c.out.withdrawLocked(o) {
+		return &NotSentError{ctx.Err()}
+	}
+	c.count.abandoned.Add(1)
+	if !o.unnoticed {
+		c.sendLocked(cancelNotice(o.id, ctx.Err()))
+	}
+	return ctx.Err()
+}
+
+// cancelNotice tells the server that a request was given up, see
+// https://modelcontextprotocol.io/specification/2025-11-25/basic/utilities/cancellation.
+func cancelNotice(id int64, reason error) []byte {
+	why := "the client gave up on it"
+	if errors.Is(reason, context.DeadlineExceeded) {
+		why = "the client's deadline passed"
+	}
+	params := fmt.Appendf(nil, `{"requestId":%d,"reason":"%s"}`, id, why)
+	return frame.AppendNotification(nil, "notifications/cancelled", params)
+}

@@ -1,0 +1,411 @@
+// Package stdio connects to an MCP server that runs as a child process: JSON-RPC
+// messages, one a line, over its stdin and stdout.
+//
+// A [Conn] is a transport for mcp-go's client, which does the handshake and all
+// that is rare, and has a path of its own for tools/call.
+//
+//   - No call outlives its ctx, whatever the server does. Writes never block a
+//     caller, see write.go.
+//   - The server is always read: no handler of the host, however slow, keeps an
+//     answer from its caller, see events.go and serve.go.
+//   - One goroutine, the reader, decides that the connection is lost, so that
+//     the answers already in the pipe come first, see read.go.
+//   - Memory is bounded against a hostile server: one line, the events not yet
+//     handled, the requests of the server and the answers to them.
+package stdio
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"os"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/mark3labs/mcp-go/client/transport"
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/mcppool/mcppool/internal/proc"
+)
+
+// Defaults of Config.
+const (
+	DefaultMaxMessageSize = 64 << 20
+	DefaultWriteStall     = 30 * time.Second
+	DefaultCloseTimeout   = 10 * time.Second
+	DefaultStderrTail     = 8 << 10
+)
+
+const (
+	// reasonTime bounds how long the report of a loss waits for what explains it.
+	reasonTime = 100 * time.Millisecond
+
+	// flushTime bounds how long a close waits for what is still to be written,
+	// such as the notice that a call was cancelled.
+	flushTime = 250 * time.Millisecond
+)
+
+// Config says what to start and who hears of what it says. Zero values mean
+// the defaults above. The handlers are called one at a time and in order, but
+// for OnRequest; they may block, panic and use the Conn.
+type Config struct {
+	Proc           proc.Config
+	MaxMessageSize int           // bytes of one line of the server; beyond it the connection is lost
+	WriteStall     time.Duration // the server reads nothing for this long in the middle of a message: the connection is lost
+	CloseTimeout   time.Duration // for the whole of Close, except for the handlers' part
+	StderrTail     int           // bytes kept
+
+	// OnNotification is told each notification. If it is nil, the handler that
+	// mcp-go's client sets is.
+	OnNotification func(method string, params json.RawMessage)
+
+	// OnRequest answers what the server asks (sampling, roots, elicitation); an
+	// *Error is sent as it is, another error as an internal one. Up to
+	// maxServing run at once. ctx ends with the connection, or when the server
+	// cancels the request. ping never gets here. If it is nil, the handler that
+	// mcp-go's client sets is asked for the methods that it knows.
+	OnRequest func(ctx context.Context, method string, params json.RawMessage) (result any, err error)
+
+	// OnJunk is told a line of stdout that is no message, cut to 256 bytes, and
+	// how many there have been; at most ten times a second.
+	OnJunk func(line []byte, total int)
+
+	// OnStderr is told each line of stderr, cut to 4 KiB.
+	OnStderr func(line []byte)
+
+	// OnPanic is told what a handler panicked with. It must not panic itself.
+	OnPanic func(v any, stack []byte)
+}
+
+// Conn is one connection and the process tree at its other end. Its methods
+// may be called from any goroutine.
+type Conn struct {
+	cfg    Config
+	proc   *proc.Process
+	stdin  rawFile
+	stdout rawFile
+	stderr stderrDrain
+	events eventQueue
+	server serving
+
+	ctx    context.Context // of the handlers of the server's requests
+	cancel context.CancelFunc
+
+	mcpNotification atomic.Pointer[func(mcp.JSONRPCNotification)]
+	mcpRequest      atomic.Pointer[transport.RequestHandler]
+
+	ids   atomic.Int64
+	count counters
+
+	done    chan struct{}  // closed by finish
+	read    chan struct{}  // closed when the reader has ended
+	closed  chan struct{}  // closed when Close is through
+	closing sync.Once      // of Close
+	work    sync.WaitGroup // the writers and the waiter for the exit
+
+	mu      sync.Mutex // protects the fields below, and those of the outgoing in them
+	reason  error      // why the connection is being lost
+	dead    *DeadError // set by finish
+	sealed  bool       // nothing may be written any more
+	pending map[int64]*outgoing
+	out     writeQueue
+
+	closeErr error // written before closed is closed
+}
+
+// Start starts the server; its errors are those of [proc.Start]. Nothing is
+// sent yet.
+func Start(cfg Config) (*Conn, error) {
+	cfg.setDefaults()
+	p, err := proc.Start(cfg.Proc)
+	if err != nil {
+		return nil, err
+	}
+	c := &Conn{
+		cfg:     cfg,
+		proc:    p,
+		done:    make(chan struct{}),
+		read:    make(chan struct{}),
+		closed:  make(chan struct{}),
+		pending: make(map[int64]*outgoing),
+	}
+	c.ctx, c.cancel = context.WithCancel(context.Background())
+	c.stdin, c.stdout = newRawFile(p.Stdin), newRawFile(p.Stdout)
+	c.events.handle, c.events.onPanic = c.handleEvent, c.handlerPanicked
+	c.server.init(c)
+	c.out.init(c)
+	c.stderr.start(c)
+	go c.readAll()
+	c.work.Go(func() {
+		<-p.Exited()
+		c.lose(ErrExited)
+	})
+	return c, nil
+}
+
+func (cfg *Config) setDefaults() {
+	if cfg.MaxMessageSize <= 0 {
+		cfg.MaxMessageSize = DefaultMaxMessageSize
+	}
+	if cfg.WriteStall <= 0 {
+		cfg.WriteStall = DefaultWriteStall
+	}
+	if cfg.CloseTimeout <= 0 {
+		cfg.CloseTimeout = DefaultCloseTimeout
+	}
+	if cfg.StderrTail <= 0 {
+		cfg.StderrTail = DefaultStderrTail
+	}
+}
+
+// Done is closed once the connection is lost for good: within milliseconds of
+// the exit of the program that was started, whoever else holds its pipes; when
+// it closes its stdin or stdout, stalls or sends a line over the limit; and by
+// Close and Kill.
+func (c *Conn) Done() <-chan struct{} { return c.done }
+
+// Err returns why the connection was lost, a [*DeadError], and nil before Done
+// is closed.
+func (c *Conn) Err() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.dead == nil {
+		return nil
+	}
+	return c.dead
+}
+
+// Pid returns the process id of the program that was started.
+func (c *Conn) Pid() int { return c.proc.Pid() }
+
+// StderrTail returns what the server last wrote to its stderr.
+func (c *Conn) StderrTail() string { return c.stderr.tail.String() }
+
+// Kill ends the connection and the process tree without grace and without
+// waiting. Close is still to be called.
+func (c *Conn) Kill() {
+	c.lose(ErrKilled)
+	c.proc.Kill()
+}
+
+// lose asks the reader to declare the connection lost. The first reason
+// counts.
+func (c *Conn) lose(reason error) {
+	c.mu.Lock()
+	if c.reason == nil {
+		c.reason = reason
+	}
+	c.mu.Unlock()
+	if c.proc.Stdout.SetReadDeadline(longAgo) != nil {
+		// Without deadlines only the end of the tree wakes the reader.
+		c.proc.Kill()
+	}
+}
+
+// longAgo is a deadline that has passed.
+var longAgo = time.Unix(1, 0)
+
+// conclude declares the connection lost after the reader has read its last.
+func (c *Conn) conclude(cause error) {
+	c.mu.Lock()
+	if c.reason == nil {
+		c.reason = cause
+	}
+	reason := c.reason
+	c.mu.Unlock()
+
+	switch reason {
+	case ErrEOF, ErrBrokenPipe, ErrExited:
+		if closedWithin(c.proc.Exited(), reasonTime) {
+			reason = ErrExited
+		}
+	}
+	c.stderr.drain()
+	dead := &DeadError{Reason: reason, StderrTail: c.StderrTail()}
+	if closedWithin(c.proc.Exited(), 0) {
+		dead.Exited, dead.Exit = true, c.proc.Exit()
+	}
+	c.finish(dead)
+	c.seal()
+	c.proc.Drained()
+	if !dead.Exited {
+		c.proc.Kill()
+	}
+}
+
+// closedWithin waits for ch to be closed, at most d.
+func closedWithin(ch <-chan struct{}, d time.Duration) bool {
+	select {
+	case <-ch:
+		return true
+	default:
+	}
+	if d <= 0 {
+		return false
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ch:
+		return true
+	case <-timer.C:
+		return false
+	}
+}
+
+// finish fails all calls and closes Done. The first error counts: a loss and a
+// Close that tie are both true.
+func (c *Conn) finish(dead *DeadError) {
+	c.mu.Lock()
+	if c.dead != nil {
+		c.mu.Unlock()
+		return
+	}
+	c.dead = dead
+	failed := slices.Collect(maps.Values(c.pending))
+	clear(c.pending)
+	for _, o := range failed {
+		o.err = dead
+		if !c.out.withdrawLocked(o) {
+			o.err = &NotSentError{dead}
+		}
+	}
+	c.mu.Unlock()
+
+	close(c.done)
+	c.cancel()
+	for _, o := range failed {
+		o.ready <- struct{}{}
+	}
+}
+
+// seal ends all writing.
+func (c *Conn) seal() {
+	c.mu.Lock()
+	c.sealed = true
+	c.out.clearLocked()
+	c.mu.Unlock()
+	_ = c.proc.Stdin.SetWriteDeadline(longAgo) // an error tells that it is closed
+}
+
+// Close ends the connection and the process tree, as [proc.Process.Stop] does,
+// and returns once no process, goroutine or descriptor of it is left. Calls
+// under way fail at once. What is still to be written, such as the notice of a
+// cancelled call, gets a quarter of a second first; notifications that no
+// handler has seen are dropped.
+//
+// A handler of the host that doesn't return is waited for until CloseTimeout
+// is over; then Close returns ErrHandlerRunning, and that handler's goroutine
+// ends with it. So a handler that calls Close itself waits for itself; it had
+// better do that on another goroutine.
+//
+// All callers wait for the one that came first, and get its error.
+func (c *Conn) Close() error {
+	c.closing.Do(func() {
+		deadline := time.Now().Add(c.cfg.CloseTimeout)
+		c.finish(&DeadError{Reason: ErrClosed, StderrTail: c.StderrTail()})
+		c.flushOut(min(flushTime, c.cfg.CloseTimeout/4))
+		c.seal()
+		c.proc.Stop(time.Until(deadline))
+		<-c.read
+		c.stderr.stop()
+		c.work.Wait()
+		handlers := [...]<-chan struct{}{c.events.close(), c.server.close()}
+		for _, idle := range handlers {
+			if !closedWithin(idle, time.Until(deadline)) {
+				c.closeErr = ErrHandlerRunning
+			}
+		}
+		close(c.closed)
+	})
+	<-c.closed
+	return c.closeErr
+}
+
+// flushOut waits until everything queued was written, at most d.
+func (c *Conn) flushOut(d time.Duration) {
+	c.mu.Lock()
+	idle := c.out.idleLocked()
+	c.mu.Unlock()
+	select {
+	case <-idle:
+	default:
+		timer := time.NewTimer(d)
+		defer timer.Stop()
+		select {
+		case <-idle:
+		case <-c.read: // nobody is there to read it
+		case <-timer.C:
+		}
+	}
+}
+
+func (c *Conn) handlerPanicked(v any, stack []byte) {
+	c.count.panics.Add(1)
+	if c.cfg.OnPanic != nil {
+		c.cfg.OnPanic(v, stack)
+	}
+}
+
+// handleEvent calls the handler of one event.
+func (c *Conn) handleEvent(e event) {
+	switch {
+	case e.junk > 0:
+		c.cfg.OnJunk(e.params, e.junk)
+	case e.method == "":
+		c.cfg.OnStderr(e.params)
+	case c.cfg.OnNotification != nil:
+		c.cfg.OnNotification(e.method, e.params)
+	default:
+		if h := c.mcpNotification.Load(); h != nil {
+			(*h)(mcpNotification(e.method, e.params))
+		}
+	}
+}
+
+// Stats counts what a Conn has done.
+type Stats struct {
+	BytesIn       int64 // read from stdout
+	BytesOut      int64 // written to stdin
+	Junk          int64 // lines of stdout that are no message
+	Abandoned     int64 // calls given up by their ctx after they were sent
+	Late          int64 // answers that came for none: after their call was given up, or to no call
+	DroppedEvents int64 // notifications and log lines that no handler took in time
+	Refused       int64 // requests of the server refused or left unanswered because it asks too much
+	Panics        int64 // of handlers
+}
+
+type counters struct {
+	bytesIn, bytesOut, junk, abandoned, late, refused, panics atomic.Int64
+}
+
+// Stats returns the counts so far.
+func (c *Conn) Stats() Stats {
+	return Stats{
+		BytesIn:       c.count.bytesIn.Load(),
+		BytesOut:      c.count.bytesOut.Load(),
+		Junk:          c.count.junk.Load(),
+		Abandoned:     c.count.abandoned.Load(),
+		Late:          c.count.late.Load(),
+		DroppedEvents: c.events.drops(),
+		Refused:       c.count.refused.Load(),
+		Panics:        c.count.panics.Load(),
+	}
+}
+
+// rawFile is a pipe with access to its descriptor.
+type rawFile struct {
+	file *os.File
+	conn syscall.RawConn
+}
+
+func newRawFile(f *os.File) rawFile {
+	conn, err := f.SyscallConn()
+	if err != nil {
+		panic("bug: SyscallConn of an open file: " + err.Error())
+	}
+	return rawFile{f, conn}
+}

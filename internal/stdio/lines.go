@@ -1,0 +1,135 @@
+package stdio
+
+import (
+	"bytes"
+	"sync"
+)
+
+const (
+	smallBuffer  = 4 << 10 // of an idle connection
+	sharedBuffer = 128 << 10
+	readChunk    = 64 << 10 // what a pipe gives at most in one read
+)
+
+// sharedBuffers are used by the connections that are busy now.
+var sharedBuffers = sync.Pool{New: func() any { return new([sharedBuffer]byte) }}
+
+// lineBuffer cuts a byte stream into lines. It has a small buffer of its own,
+// goes on to a shared one and then to one made for the line at hand. It never
+// holds more than a line of the limit and a chunk.
+type lineBuffer struct {
+	buf     []byte // buf[start:end] is what was read and not yet returned
+	start   int
+	end     int
+	scanned int // buf[start:scanned] has no newline
+
+	small  []byte
+	shared *[sharedBuffer]byte // nil while it isn't used
+	limit  int                 // bytes of one line
+	hint   int                 // size of the last line that was given away: the next one grows in one step
+}
+
+func newLineBuffer(limit int) *lineBuffer {
+	small := make([]byte, smallBuffer)
+	return &lineBuffer{buf: small, small: small, limit: limit}
+}
+
+// next returns the next whole line without its newline; it aliases the buffer
+// and is good until the next call of space or shrink.
+func (l *lineBuffer) next() ([]byte, bool) {
+	i := bytes.IndexByte(l.buf[l.scanned:l.end], '\n')
+	if i < 0 {
+		l.scanned = l.end
+		return nil, false
+	}
+	line := l.buf[l.start : l.scanned+i]
+	l.start = l.scanned + i + 1
+	l.scanned = l.start
+	return line, true
+}
+
+// rest returns what follows the last newline.
+func (l *lineBuffer) rest() []byte { return l.buf[l.start:l.end] }
+
+// tooLong reports that the line at hand is over the limit; it is asked when
+// next found none.
+func (l *lineBuffer) tooLong() bool { return l.end-l.start > l.limit }
+
+// space returns where the next read goes; never empty as long as tooLong is
+// false.
+func (l *lineBuffer) space() []byte {
+	if l.start == l.end {
+		l.start, l.end, l.scanned = 0, 0, 0
+	}
+	if len(l.buf)-l.end < smallBuffer/8 {
+		if l.end-l.start > len(l.buf)/2 {
+			l.grow()
+		} else {
+			l.moveTo(l.buf)
+		}
+	}
+	return l.buf[l.end:]
+}
+
+func (l *lineBuffer) read(n int) { l.end += n }
+
+func (l *lineBuffer) grow() {
+	if len(l.buf) == smallBuffer {
+		l.share()
+		return
+	}
+	size := min(max(2*len(l.buf), l.hint+readChunk), l.limit+readChunk)
+	if size <= len(l.buf) {
+		l.moveTo(l.buf)
+		return
+	}
+	l.moveTo(make([]byte, size))
+	l.unshare()
+}
+
+// large reports whether shrink would do something for an empty buffer.
+func (l *lineBuffer) large() bool { return len(l.buf) > smallBuffer }
+
+// shrink goes back to the small buffer if nothing is held.
+func (l *lineBuffer) shrink() {
+	if l.start == l.end {
+		l.moveTo(l.small)
+		l.unshare()
+	}
+}
+
+// give leaves the buffer to the holder of a line in it, if the line fills a
+// good part of it and it isn't shared or small.
+func (l *lineBuffer) give(line int) bool {
+	if l.shared != nil || len(l.buf) == smallBuffer || line < len(l.buf)/4 {
+		return false
+	}
+	l.hint = line
+	switch held := l.end - l.start; {
+	case held < smallBuffer/2:
+		l.moveTo(l.small)
+	case held < sharedBuffer/2:
+		l.share()
+	default:
+		l.moveTo(make([]byte, 2*held))
+	}
+	return true
+}
+
+func (l *lineBuffer) share() {
+	l.shared = sharedBuffers.Get().(*[sharedBuffer]byte)
+	l.moveTo(l.shared[:])
+}
+
+func (l *lineBuffer) unshare() {
+	if l.shared != nil {
+		sharedBuffers.Put(l.shared)
+		l.shared = nil
+	}
+}
+
+func (l *lineBuffer) moveTo(to []byte) {
+	n := copy(to, l.buf[l.start:l.end])
+	l.buf, l.scanned = to, l.scanned-l.start
+	l.start, l.end = 0, n
+}

@@ -1,0 +1,204 @@
+package stdio
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"time"
+
+	"github.com/mcppool/mcppool/internal/frame"
+)
+
+const (
+	maxJunk      = 256                    // bytes of a junk line that OnJunk is told
+	junkInterval = 100 * time.Millisecond // between two calls of OnJunk
+)
+
+var (
+	errWoken = errors.New("woken by lose")
+	errEmpty = errors.New("nothing to read now")
+)
+
+// reader is the state of readAll.
+type reader struct {
+	*Conn
+	lines    *lineBuffer
+	junkTold time.Time // of the last call of OnJunk
+}
+
+// readAll is the reader: it reads stdout to its end, or until the connection
+// is lost otherwise, and then declares the loss. It never waits for anything
+// else.
+func (c *Conn) readAll() {
+	defer close(c.read)
+	r := &reader{Conn: c, lines: newLineBuffer(c.cfg.MaxMessageSize)}
+	err := r.readFile(c.proc.Stdout.Read)
+	if err == errWoken {
+		// Somebody else saw the connection end. What the server managed to say
+		// before is still in the pipe, which others may hold open.
+		if err = r.readFile(c.stdout.lastReads()); err != ErrTooLong {
+			err = ErrEOF
+		}
+	}
+	if err == ErrEOF {
+		r.line(r.lines.rest()) // the last line may lack its newline
+	}
+	r.lines = nil
+	c.conclude(err)
+}
+
+// readFile reads until there is an error, which it returns: ErrEOF, ErrTooLong,
+// or errWoken.
+func (r *reader) readFile(read func([]byte) (int, error)) error {
+	for {
+		n, err := read(r.lines.space())
+		r.count.bytesIn.Add(int64(n))
+		r.lines.read(n)
+		for {
+			line, ok := r.lines.next()
+			if !ok {
+				break
+			}
+			r.line(line)
+		}
+		if r.lines.tooLong() {
+			return ErrTooLong
+		}
+		if err != nil {
+			return readError(err)
+		}
+		if r.lines.large() && r.quiet() {
+			r.lines.shrink()
+		}
+	}
+}
+
+// quiet reports that no answer is awaited.
+func (c *Conn) quiet() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.pending) == 0
+}
+
+// line handles one line, which is one message or more.
+func (r *reader) line(line []byte) {
+	line = frame.Trim(line)
+	if len(line) == 0 {
+		return
+	}
+	m, err := frame.Parse(line)
+	if err == nil {
+		r.message(&m)
+		return
+	}
+	each := func(raw []byte) {
+		if m, err := frame.Parse(raw); err == nil {
+			r.message(&m)
+		} else {
+			r.junk(raw)
+		}
+	}
+	if !frame.Batch(line, each) && !frame.Salvage(line, each) {
+		r.junk(line)
+	}
+}
+
+func (r *reader) message(m *frame.Message) {
+	switch m.Kind {
+	case frame.Response:
+		r.answer(m)
+	case frame.Request:
+		r.request(m)
+	case frame.Notification:
+		r.notification(m)
+	default:
+		panic("bug: a message of no kind")
+	}
+}
+
+// answer hands an answer to its caller, who decodes it.
+func (r *reader) answer(m *frame.Message) {
+	r.mu.Lock()
+	o := r.callOfLocked(m)
+	if o == nil {
+		r.mu.Unlock()
+		r.count.late.Add(1)
+		return
+	}
+	delete(r.pending, o.id)
+	// The writer may not yet have noted that the message is out; then it still
+	// refers to it.
+	o.reuse = o.phase == phaseSent
+	if !o.reuse {
+		o.phase = phaseGone
+	}
+	r.mu.Unlock()
+
+	o.result, o.rpcErr = m.Result, bytes.Clone(m.Error)
+	if !r.lines.give(len(m.Result)) {
+		o.result = bytes.Clone(m.Result)
+	}
+	o.mark = r.events.newest()
+	o.ready <- struct{}{}
+}
+
+// callOfLocked finds the call that a message answers, among those of which the
+// server can have seen something. An error whose id is
+// null says that the server couldn't read a request: when only one is under
+// way, it is that one. With several it could be any of them, so none is failed
+// for it.
+func (c *Conn) callOfLocked(m *frame.Message) *outgoing {
+	if m.ID.Kind == frame.Integer {
+		if o := c.pending[m.ID.Int]; o != nil && o.begun() {
+			return o
+		}
+		return nil
+	}
+	if m.Error == nil || m.ID.Kind == frame.Other {
+		return nil
+	}
+	var only *outgoing
+	for _, o := range c.pending {
+		switch {
+		case o.lasting || !o.begun():
+		case only != nil:
+			return nil
+		default:
+			only = o
+		}
+	}
+	return only
+}
+
+func (r *reader) notification(m *frame.Message) {
+	if m.Method == "notifications/cancelled" {
+		r.server.cancelled(m.Params)
+	}
+	if r.cfg.OnNotification == nil && r.mcpNotification.Load() == nil {
+		return
+	}
+	r.events.push(event{method: m.Method, params: bytes.Clone(m.Params)})
+}
+
+func (r *reader) junk(line []byte) {
+	total := r.count.junk.Add(1)
+	if r.cfg.OnJunk == nil {
+		return
+	}
+	if now := time.Now(); now.Sub(r.junkTold) >= junkInterval {
+		r.junkTold = now
+		r.events.push(event{junk: int(total), params: bytes.Clone(cut(line, maxJunk))})
+	}
+}
+
+// readError says what an error of stdout means.
+func readError(err error) error {
+	if err == io.EOF {
+		return ErrEOF
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return errWoken
+	}
+	return ErrEOF // closed by the end of the process tree
+}

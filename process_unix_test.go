@@ -1,0 +1,36 @@
+//go:build unix
+
+package mcppool_test
+
+import (
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func processExists(pid int) bool { return syscall.Kill(pid, 0) != syscall.ESRCH }
+
+func kill(t testing.TB, pid int) { require.NoError(t, syscall.Kill(pid, syscall.SIGKILL)) }
+
+// children are the processes whose parent is this one, where /proc says so.
+func children(t testing.TB) []int {
+	t.Helper()
+	self, err := os.ReadDir("/proc/self/task")
+	if err != nil {
+		t.Skip("no /proc here")
+	}
+	var all []int
+	for _, task := range self {
+		data, _ := os.ReadFile("/proc/self/task/" + task.Name() + "/children")
+		for _, f := range strings.Fields(string(data)) {
+			if pid, err := strconv.Atoi(f); err == nil {
+				all = append(all, pid)
+			}
+		}
+	}
+	return all
+}
