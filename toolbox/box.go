@@ -39,5 +39,8 @@ func New(pool Caller, catalog Catalog, opts *Options) (*Box, error) {
 		b.opts = *opts
 	}
 	b.listings = newListings(pool, &b.opts)
+	if b.opts.Router != nil {
+		b.opts.Router.add(b)
+	}
 	return b, nil
 }

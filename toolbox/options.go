@@ -36,6 +36,9 @@ type Options struct {
 	// before the call's Dispatch returns. It must not dispatch to the same
 	// conversation.
 	OnProgress func(Conversation, ToolCall, mcp.ProgressNotification)
+	// Router tells the box when a server's tools have changed; nil means that
+	// nobody does.
+	Router *Router
 }
 
 const (
