@@ -83,7 +83,7 @@ func TestNothingIsStartedForACallThatCanNotBeMade(t *testing.T) {
 		{"mcp__on__t", `{"a":1,}`, nil, "Error: MCP tool 't' got invalid arguments: invalid JSON at byte 7: expected a key"},
 		{"mcp__on__t", `[1]`, nil, "Error: MCP tool 't' got invalid arguments: invalid JSON at byte 0: not an object"},
 		{"mcp__on__t", `"{}"`, nil, "Error: MCP tool 't' got invalid arguments: invalid JSON at byte 0: not an object"},
-		{"mcp__on__t", `{} {}`, nil, "Error: MCP tool 't' got invalid arguments: invalid JSON at byte 3: text after the end"},
+		{"mcp__on__t", `{} {}`, nil, "Error: MCP tool 't' got invalid arguments: invalid JSON at byte 3: text after the value"},
 	} {
 		out := dispatch(t, b, c.name, c.args)
 		require.Equal(t, c.text, out.Text)

@@ -271,7 +271,7 @@ func cut(s string, n int) string {
 		return s
 	}
 	n = max(n, 0)
-	for i := n; i > max(n-utf8.UTFMax, 0); i-- {
+	for i := n; i >= 0 && i > n-utf8.UTFMax; i-- {
 		if utf8.RuneStart(s[i]) {
 			return s[:i]
 		}
