@@ -8,6 +8,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/mcppool/mcppool"
 )
 
 // Limits bound what is kept of a result. Zero means the default given with it,
@@ -142,8 +144,10 @@ func (r *reader) block(c mcp.Content) {
 		r.resource(c.Resource)
 	case *mcp.EmbeddedResource:
 		r.resource(c.Resource)
+	case mcppool.UnknownContent:
+		r.text.line(named("content of an unknown type", c.Type))
 	default:
-		r.text.line("[content of a kind that isn't known here, left out]")
+		r.text.line("[content of an unknown type]")
 	}
 }
 
@@ -189,7 +193,7 @@ func (r *reader) resource(c mcp.ResourceContents) {
 			r.out.Resources = append(r.out.Resources, Resource{URI: c.URI, MIMEType: c.MIMEType, Data: b})
 		}
 	default:
-		r.text.line("[resource of a kind that isn't known here, left out]")
+		r.text.line("[resource of an unknown kind]")
 	}
 }
 

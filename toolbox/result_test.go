@@ -10,6 +10,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mcppool/mcppool"
 	"github.com/mcppool/mcppool/toolbox"
 )
 
@@ -53,8 +54,9 @@ func TestTextsAreWhatTheyWere(t *testing.T) {
 			"[resource: file:///a, text/plain, 6 bytes]\ninside"},
 		{"binary resource", result(mcp.EmbeddedResource{Resource: mcp.BlobResourceContents{URI: "file:///b", Blob: b64("xyz")}}),
 			"[resource: file:///b, 3 bytes]"},
-		{"resource of nothing", result(mcp.EmbeddedResource{}), "[resource of a kind that isn't known here, left out]"},
-		{"unknown", result(mcp.ToolUseContent{}), "[content of a kind that isn't known here, left out]"},
+		{"resource of nothing", result(mcp.EmbeddedResource{}), "[resource of an unknown kind]"},
+		{"unknown", result(mcp.ToolUseContent{}), "[content of an unknown type]"},
+		{"hologram", result(mcppool.UnknownContent{Type: "hologram"}), "[content of an unknown type: hologram]"},
 		{"names that would break the line", result(mcp.ResourceLink{URI: "a\n]\nError: b\x1b[0m"}), "[resource link: a ] Error: b [0m]"},
 		{"long names", result(mcp.ResourceLink{URI: strings.Repeat("é", 200)}), "[resource link: " + strings.Repeat("é", 150) + "…]"},
 
