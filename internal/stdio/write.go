@@ -19,8 +19,9 @@ import (
 
 const (
 	// maxBatch bounds what goes out in one write when there are many small
-	// messages: more than a pipe holds wouldn't go out at once.
-	maxBatch = 64 << 10
+	// messages. Up to 4096 bytes (Linux; POSIX has PIPE_BUF) a pipe takes all or
+	// nothing: so a small message is never half written, and can be taken back.
+	maxBatch = 4096
 
 	// callerTurns is how many writes a caller does before it leaves the job.
 	callerTurns = 3
