@@ -131,6 +131,7 @@ func TestTheWaitForProgressEndsWithCtxAndKeepsTheAnswer(t *testing.T) {
 	cfg.OnNotification = func(string, json.RawMessage) { <-release }
 	c := start(t, cfg)
 	defer close(release)
+	mustCall(t, c, "echo", `{}`)
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
 	text, err := request(ctx, c, stdio.Request{Tool: "notify", Args: json.RawMessage(`{"n":1}`), Progress: true})
