@@ -95,9 +95,22 @@ func (p *Pool) CallTool(ctx context.Context, srv Server, call Call) (*mcp.CallTo
 	if err != nil {
 		return nil, wrap(toolOp(call.Tool), &srv, phaseQueue, err)
 	}
-	why := ClosePanicked // unless the client returns
-	defer func() { p.giveBack(s, why, 1) }()
+	why, borrowed := ClosePanicked, true // unless the client returns
+	defer func() {
+		if borrowed {
+			p.giveBack(s, why, 1)
+		}
+	}()
 	res, err := s.callTool(ctx, &req, &call)
+	if err != nil && isNotSent(err) && s.isLost() && !s.isKilled() {
+		var again *session
+		if again, err = p.borrowAgain(ctx, s, &srv, call.Check); err != nil {
+			borrowed = false
+			return nil, wrap(toolOp(call.Tool), &srv, phaseQueue, err)
+		}
+		s = again
+		res, err = s.callTool(ctx, &req, &call)
+	}
 	if err != nil {
 		err, why = s.outcome(ctx, toolOp(call.Tool), err)
 		return nil, err
