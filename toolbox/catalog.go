@@ -59,7 +59,7 @@ func (e *Entry) allows(tool string) bool {
 
 // sameServer reports whether two configurations are the same one to a pool.
 func sameServer(a, b *mcppool.Server) bool {
-	return a.Command == b.Command && a.Dir == b.Dir && a.URL == b.URL &&
+	return a.Command == b.Command && a.Dir == b.Dir && a.URL == b.URL && a.Protocol == b.Protocol &&
 		slices.Equal(a.Args, b.Args) && maps.Equal(a.Env, b.Env) && maps.Equal(a.Header, b.Header)
 }
 

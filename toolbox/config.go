@@ -294,6 +294,8 @@ func (p *configParser) entry(id string, raw json.RawMessage) {
 			e.Server.Header = p.pairs(&x, field, raw)
 		case "type", "transport":
 			decode(p, field, raw, "a string", &kind)
+		case "protocol":
+			decode(p, field, raw, "a string", &e.Server.Protocol)
 		case "allowedTools":
 			decode(p, field, raw, "a list of strings", &e.Allow)
 		case "disabledTools":

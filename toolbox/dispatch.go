@@ -59,6 +59,10 @@ var (
 	ErrToolDenied = errors.New("toolbox: tool is not allowed")
 )
 
+// ErrInputRequired: the server wants answers before it goes on, in a way of the
+// revision 2026-07-28 that isn't offered here. It has been called.
+var ErrInputRequired = errors.New("toolbox: MCP server requires input")
+
 // ArgsError is arguments that can't be sent. Nothing was started.
 type ArgsError struct{ Err error }
 
@@ -132,6 +136,9 @@ func (b *Box) dispatch(ctx context.Context, call *ToolCall, conv Conversation) O
 			b.closeReplaced(ctx, &entry)
 		}
 		return failed(entry.ID, tool, err, budget)
+	}
+	if res.ResultType == mcp.ResultTypeInputRequired {
+		return failed(entry.ID, tool, ErrInputRequired, budget)
 	}
 	return Output{Content: ReadResult(res, b.opts.Limits), Server: entry.ID, Tool: tool, Result: res}
 }

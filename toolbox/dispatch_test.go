@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -448,4 +449,24 @@ func TestASessionThatDiesDuringTheCallIsNotCalledAgain(t *testing.T) {
 	require.Equal(t, "Error: MCP tool 't' failed: MCP server stopped during the call; the tool may have run", out.Text)
 	require.ErrorIs(t, out.Err, mcppool.ErrSessionLost)
 	require.Len(t, f.served(), 1)
+}
+
+func TestEverythingThatMakesAServerAnotherOneCounts(t *testing.T) {
+	fields := reflect.VisibleFields(reflect.TypeFor[mcppool.Server]())
+	for _, field := range fields {
+		var a, b mcppool.Server
+		v := reflect.ValueOf(&b).Elem().FieldByIndex(field.Index)
+		switch v.Kind() {
+		case reflect.String:
+			v.SetString("x")
+		case reflect.Slice:
+			v.Set(reflect.ValueOf([]string{"x"}))
+		case reflect.Map:
+			v.Set(reflect.ValueOf(map[string]string{"x": "y"}))
+		default:
+			t.Fatalf("how is a %s set?", v.Type())
+		}
+		require.False(t, toolbox.SameServer(&a, &b), field.Name)
+		require.True(t, toolbox.SameServer(&b, &b), field.Name)
+	}
 }

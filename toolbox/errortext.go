@@ -42,6 +42,8 @@ func errorText(server, tool string, err error, budget time.Duration) string {
 		return "MCP server '" + quoted(server) + "' has no tool '" + quoted(tool) + "'"
 	case errors.Is(err, ErrToolDenied):
 		return name + "is not allowed"
+	case errors.Is(err, ErrInputRequired):
+		return name + "failed: MCP server requires input that can't be given"
 	case errors.As(err, &args):
 		return name + "got invalid arguments: " + oneLine(args.Err.Error(), maxMessage)
 

@@ -4,6 +4,7 @@ var (
 	SplitName      = splitName
 	ServerPartIs   = serverPartIs
 	ToolPartIs     = toolPartIs
+	SameServer     = sameServer
 	PlainJSON      = plainJSON
 	ConversationOf = conversationOf
 )

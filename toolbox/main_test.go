@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"testing"
+	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
@@ -32,7 +33,7 @@ func asking(t testing.TB) mcppool.Server {
 		t.Fatal(err)
 	}
 	// An instrumented binary waits for a second when it exits otherwise.
-	return mcppool.Server{Command: exe, Env: map[string]string{modeEnv: "asking", "GORACE": "atexit_sleep_ms=0"}}
+	return mcppool.Server{Protocol: mcppool.ProtocolLegacy, Command: exe, Env: map[string]string{modeEnv: "asking", "GORACE": "atexit_sleep_ms=0"}}
 }
 
 func serve() {
@@ -68,6 +69,12 @@ func serve() {
 		}
 		return res.Action, nil
 	})
+	s.AddTool(mcp.NewTool("input"), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		res := new(mcp.CallToolResult)
+		res.ResultType = mcp.ResultTypeInputRequired
+		res.InputRequests = mcp.InputRequests{"r": mcp.NewRootsInputRequest()}
+		return res, nil
+	})
 	tool("roots", func(ctx context.Context, _ mcp.CallToolRequest) (any, error) {
 		res, err := s.RequestRoots(ctx, mcp.ListRootsRequest{})
 		if err != nil {
@@ -79,8 +86,17 @@ func serve() {
 		return "", s.SendNotificationToClient(ctx, "notifications/message", map[string]any{"level": "warning", "logger": "l", "data": "careful"})
 	})
 	tool("progress", func(ctx context.Context, req mcp.CallToolRequest) (any, error) {
-		return "", s.SendNotificationToClient(ctx, "notifications/progress",
+		err := s.SendNotificationToClient(ctx, "notifications/progress",
 			map[string]any{"progressToken": req.Params.Meta.ProgressToken, "progress": 1, "total": 2, "message": "half"})
+		// This library may send the answer first, so it waits for a sign that the
+		// progress has arrived.
+		for ctx.Err() == nil {
+			if _, err := os.Stat(req.GetString("until", "")); err == nil {
+				break
+			}
+			time.Sleep(time.Millisecond)
+		}
+		return "", err
 	})
 	tool("grow", func(ctx context.Context, _ mcp.CallToolRequest) (any, error) {
 		return "", s.SendNotificationToClient(ctx, "notifications/tools/list_changed", nil)

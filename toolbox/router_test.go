@@ -2,6 +2,8 @@ package toolbox_test
 
 import (
 	"context"
+	"encoding/json"
+	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -69,6 +71,19 @@ func TestAServerThatAsksNobodyGetsAnErrorAtOnce(t *testing.T) {
 	}
 }
 
+func TestAModernServerThatRequiresInputGetsNone(t *testing.T) {
+	pool, err := mcppool.New(nil)
+	require.NoError(t, err)
+	defer pool.Close()
+	e := toolbox.Entry{ID: "s", Server: asking(t)}
+	e.Server.Protocol = mcppool.ProtocolModern
+	b, err := toolbox.New(pool, static(t, e), nil)
+	require.NoError(t, err)
+	out := dispatch(t, b, "mcp__s__input", "")
+	require.ErrorIs(t, out.Err, toolbox.ErrInputRequired)
+	require.Equal(t, "Error: MCP tool 'input' failed: MCP server requires input that can't be given", out.Text)
+}
+
 // heard collects what a server tells.
 type heard struct {
 	mu  sync.Mutex
@@ -90,6 +105,7 @@ func (h *heard) get() []string {
 func TestWhatAServerTellsReachesTheConversation(t *testing.T) {
 	var logs, others heard
 	var progress []toolbox.ToolCall
+	arrived := filepath.Join(t.TempDir(), "arrived")
 	b := realBox(t, toolbox.Handlers{
 		Log: func(from toolbox.Asker, p mcp.LoggingMessageNotificationParams) {
 			logs.add(from.Conversation.Thread + " " + string(p.Level) + " " + p.Logger + " " + p.Data.(string))
@@ -101,8 +117,11 @@ func TestWhatAServerTellsReachesTheConversation(t *testing.T) {
 		progress = append(progress, call)
 		require.Equal(t, "t7", conv.Thread)
 		require.Equal(t, "half", n.Params.Message)
+		write(t, arrived, "")
 	}})
-	call := toolbox.ToolCall{ID: "call_1", Name: "mcp__s__progress"}
+	args, err := json.Marshal(map[string]string{"until": arrived})
+	require.NoError(t, err)
+	call := toolbox.ToolCall{ID: "call_1", Name: "mcp__s__progress", Args: args}
 	require.NoError(t, b.DispatchAll(t.Context(), []toolbox.ToolCall{call}, conv)[0].Err)
 	require.Equal(t, []toolbox.ToolCall{call}, progress)
 	require.NoError(t, dispatch(t, b, "mcp__s__log", "").Err)
