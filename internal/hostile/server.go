@@ -119,6 +119,10 @@ func (s *server) take(m message) {
 		if s.traits["die"] == "call" {
 			s.die()
 		}
+		if s.has("closein") {
+			os.Stdin.Close()
+			time.Sleep(lifetime)
+		}
 		if !s.has("silent") {
 			s.calls.Go(func() { s.call(m) })
 		}

@@ -52,9 +52,6 @@ func (s *server) call(m message) {
 	case s.has("closeout"):
 		os.Stdout.Close()
 		return
-	case s.has("closein"):
-		os.Stdin.Close()
-		return
 	case s.has("nullid"):
 		s.send([]byte(`{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"can't read that"}}`))
 		return

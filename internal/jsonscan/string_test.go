@@ -49,7 +49,7 @@ func TestDecodeAgreesWithEncodingJSON(t *testing.T) {
 }
 
 func TestEveryByteAtEveryPlaceOfAWordIsSeen(t *testing.T) {
-	for length := 1; length <= 20; length++ {
+	for _, length := range []int{1, 7, 8, 9, 16, 17} {
 		for at := range length {
 			for c := range 256 {
 				body := []byte(strings.Repeat("z", length))

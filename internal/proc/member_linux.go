@@ -20,11 +20,9 @@ func (m member) alive() bool { return m.state != 'Z' && m.state != 'X' }
 func (m member) same(other member) bool { return m.pid == other.pid && m.start == other.start }
 
 // readMember reads /proc/<pid>/stat.
-func readMember(pid int, buf []byte) (member, bool) {
-	data, ok := readProc(pid, "stat", buf)
-	if !ok {
-		return member{}, false
-	}
+func readMember(pid int) (member, bool) {
+	var buf [1024]byte
+	data := readProc(pid, "stat", buf[:])
 	// The second field is the program's name in parentheses, which may hold anything.
 	_, rest, ok := cutLast(data, ')')
 	if !ok {
@@ -50,25 +48,21 @@ func cutLast(data []byte, sep byte) (before, after []byte, found bool) {
 	return data[:i], data[i+1:], true
 }
 
-// readProc reads what fits into buf of /proc/<pid>/<name>.
-func readProc(pid int, name string, buf []byte) ([]byte, bool) {
+// readProc returns what one read(2) into buf gives of /proc/<pid>/<name>:
+// everything, unless that is longer. It is empty if the process is gone or not
+// the host's to look at.
+func readProc(pid int, name string, buf []byte) []byte {
 	fd, err := syscall.Open("/proc/"+strconv.Itoa(pid)+"/"+name, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
 	if err != nil {
-		return nil, false
+		return nil
 	}
 	defer syscall.Close(fd)
-	n := 0
-	for n < len(buf) {
-		k, err := syscall.Read(fd, buf[n:])
-		if err == syscall.EINTR {
-			continue
+	for {
+		n, err := syscall.Read(fd, buf)
+		if err != syscall.EINTR {
+			return buf[:max(n, 0)]
 		}
-		if err != nil || k <= 0 {
-			break
-		}
-		n += k
 	}
-	return buf[:n], n > 0
 }
 
 const (
@@ -97,8 +91,7 @@ func (m member) kill() {
 
 // still reports whether m's pid is m's still.
 func (m member) still() bool {
-	var buf [1024]byte
-	now, ok := readMember(m.pid, buf[:])
+	now, ok := readMember(m.pid)
 	return ok && now.same(m)
 }
 
@@ -106,8 +99,7 @@ func (m member) still() bool {
 // is a container's first process, or a subreaper, gets those that lost their
 // parents, and nobody else would reap them.
 func (m member) reapOrphan() {
-	var buf [1024]byte
-	now, ok := readMember(m.pid, buf[:])
+	now, ok := readMember(m.pid)
 	if ok && now.same(m) && !now.alive() && now.ppid == os.Getpid() {
 		syscall.Wait4(m.pid, nil, syscall.WNOHANG, nil)
 	}

@@ -236,18 +236,24 @@ func TestEmptyEnvironmentStaysEmptyButForTheMarker(t *testing.T) {
 // to its end.
 func BenchmarkStartStop(b *testing.B) {
 	cfg := proc.Config{Path: "/bin/cat"}
+	var starts time.Duration
 	for b.Loop() {
+		began := time.Now()
 		p, err := proc.Start(cfg)
+		starts += time.Since(began)
 		require.NoError(b, err)
 		p.Drained()
 		p.Stop(bound)
 	}
+	b.ReportMetric(float64(starts.Nanoseconds())/float64(b.N), "start-ns/op")
 }
 
 // BenchmarkExecStartWait is the same with os/exec, which looks after one
 // process and no tree.
 func BenchmarkExecStartWait(b *testing.B) {
+	var starts time.Duration
 	for b.Loop() {
+		began := time.Now()
 		cmd := exec.Command("/bin/cat")
 		cmd.Env = []string{}
 		stdin, err := cmd.StdinPipe()
@@ -257,7 +263,9 @@ func BenchmarkExecStartWait(b *testing.B) {
 		_, err = cmd.StderrPipe()
 		require.NoError(b, err)
 		require.NoError(b, cmd.Start())
+		starts += time.Since(began)
 		require.NoError(b, stdin.Close())
 		require.NoError(b, cmd.Wait())
 	}
+	b.ReportMetric(float64(starts.Nanoseconds())/float64(b.N), "start-ns/op")
 }

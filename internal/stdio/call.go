@@ -37,7 +37,7 @@ func (c *Conn) Call(ctx context.Context, r Request) (json.RawMessage, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, &NotSentError{err}
 	}
-	o := newOutgoing()
+	o := c.newOutgoing()
 	o.id = c.ids.Add(1)
 	o.gate = r.Gate
 	o.frame = frame.AppendToolCall(o.grow(len(r.Tool)+len(r.Args)+len(r.Meta)), o.id, r.Tool, r.Args, r.Meta)
@@ -56,9 +56,17 @@ func (c *Conn) Call(ctx context.Context, r Request) (json.RawMessage, error) {
 }
 
 // outgoings holds what can be used again.
-var outgoings = sync.Pool{New: func() any { return &outgoing{ready: make(chan struct{}, 1)} }}
+var outgoings = sync.Pool{New: func() any {
+	o := &outgoing{ready: make(chan struct{}, 1)}
+	o.try = func(fd uintptr) { o.verdict = o.conn.turn(fd) }
+	return o
+}}
 
-func newOutgoing() *outgoing { return outgoings.Get().(*outgoing) }
+func (c *Conn) newOutgoing() *outgoing {
+	o := outgoings.Get().(*outgoing)
+	o.conn = c
+	return o
+}
 
 // grow returns the frame's buffer, empty, with room for a message that carries
 // so many bytes of its caller.
@@ -72,7 +80,7 @@ func (o *outgoing) grow(payload int) []byte {
 // free gives o back if nobody else refers to it.
 func (o *outgoing) free() {
 	if o.reuse {
-		*o = outgoing{ready: o.ready, frame: o.frame}
+		*o = outgoing{ready: o.ready, frame: o.frame, try: o.try}
 		outgoings.Put(o)
 	}
 }

@@ -136,7 +136,6 @@ func Start(cfg Config) (*Conn, error) {
 	c.stdin, c.stdout = newRawFile(p.Stdin), newRawFile(p.Stdout)
 	c.events.handle, c.events.onPanic = c.handleEvent, c.handlerPanicked
 	c.server.init(c)
-	c.out.init(c)
 	c.stderr.start(c)
 	go c.readAll()
 	c.work.Go(func() {

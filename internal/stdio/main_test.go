@@ -29,7 +29,7 @@ func serverConfig(t testing.TB, traits ...string) stdio.Config {
 	t.Helper()
 	exe, err := os.Executable()
 	require.NoError(t, err)
-	env := []string{hostile.Env(traits...), "TEST_NAME=" + t.Name()}
+	env := []string{hostile.Env(traits...), "TEST_NAME=" + t.Name(), "GORACE=atexit_sleep_ms=0"}
 	for _, name := range []string{"SYSTEMROOT", "GOCOVERDIR", "TMP", "TEMP"} {
 		if v, ok := os.LookupEnv(name); ok {
 			env = append(env, name+"="+v)

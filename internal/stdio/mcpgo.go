@@ -43,7 +43,7 @@ func (c *Conn) SendRequest(ctx context.Context, r transport.JSONRPCRequest) (*tr
 	if err != nil {
 		return nil, &NotSentError{err}
 	}
-	o := newOutgoing()
+	o := c.newOutgoing()
 	o.id = c.ids.Add(1)
 	o.unnoticed = uncancellable(r.Method, params)
 	o.lasting = r.Method == string(mcp.MethodSubscriptionsListen)
@@ -97,7 +97,8 @@ func (c *Conn) SendNotification(ctx context.Context, n mcp.JSONRPCNotification) 
 	if string(params) == "{}" {
 		params = nil
 	}
-	o := &outgoing{ready: make(chan struct{}, 1), tells: true}
+	o := c.newOutgoing()
+	o.tells = true
 	o.frame = frame.AppendNotification(nil, n.Method, params)
 	return c.tell(ctx, o)
 }

@@ -19,8 +19,9 @@ import (
 
 const (
 	// maxBatch bounds what goes out in one write when there are many small
-	// messages: more than a pipe holds wouldn't go out at once.
-	maxBatch = 64 << 10
+	// messages. Up to 4096 bytes (Linux; POSIX has PIPE_BUF) a pipe takes all or
+	// nothing: so a small message is never half written, and can be taken back.
+	maxBatch = 4096
 
 	// callerTurns is how many writes a caller does before it leaves the job.
 	callerTurns = 3
@@ -62,6 +63,12 @@ type outgoing struct {
 	lasting    bool  // a subscription: answered only at its end
 	phase      phase
 	prev, next *outgoing // in the queue
+
+	// For its caller as the writer; not in writeQueue, since after the last turn
+	// there may already be another writer.
+	conn    *Conn
+	try     func(fd uintptr) // does a turn; made once, as a func literal for each would be an allocation
+	verdict verdict
 }
 
 // withdrawLocked takes a message back, if it can, and reports whether the
@@ -101,8 +108,6 @@ type writeQueue struct {
 	batch   []*outgoing
 	joined  []byte // several small frames
 	rest    []byte // of a half-written frame
-	try     func(fd uintptr)
-	verdict verdict
 	failure error
 }
 
@@ -115,11 +120,6 @@ const (
 	blocked                  // the pipe is full
 	writeFail                // see failure
 )
-
-func (q *writeQueue) init(c *Conn) {
-	// Made once: a func literal for each write would be an allocation.
-	q.try = func(fd uintptr) { q.verdict = c.turn(fd) }
-}
 
 // pushLocked appends o; it reports that the caller has become the writer.
 func (q *writeQueue) pushLocked(o *outgoing) bool {
@@ -228,7 +228,7 @@ func (q *writeQueue) takeLocked() (gates bool) {
 func (c *Conn) flush(own *outgoing) {
 	c.out.own = own
 	for range callerTurns {
-		switch c.tryWrite() {
+		switch c.tryWrite(own) {
 		case wroteAll:
 			continue
 		case emptied:
@@ -288,7 +288,7 @@ func (c *Conn) pump() {
 		if sealed {
 			return
 		}
-		err := c.waitWrite()
+		verdict, err := c.waitWrite()
 		switch {
 		case errors.Is(err, os.ErrDeadlineExceeded):
 			c.writeFailed(ErrStalled)
@@ -296,9 +296,9 @@ func (c *Conn) pump() {
 		case err != nil:
 			c.writeFailed(err)
 			return
-		case c.out.verdict == emptied:
+		case verdict == emptied:
 			return
-		case c.out.verdict == writeFail:
+		case verdict == writeFail:
 			c.writeFailed(c.out.failure)
 			return
 		}

@@ -21,18 +21,19 @@ func (c *Conn) writeSome(fd uintptr, b []byte) (int, error) {
 }
 
 // tryWrite does a turn of the writer without waiting.
-func (c *Conn) tryWrite() verdict {
-	if err := c.stdin.conn.Control(c.out.try); err != nil {
+func (c *Conn) tryWrite(own *outgoing) verdict {
+	if err := c.stdin.conn.Control(own.try); err != nil {
 		c.out.failure = err
 		return writeFail
 	}
-	return c.out.verdict
+	return own.verdict
 }
 
 // waitWrite does a turn of the writer once the pipe takes something.
-func (c *Conn) waitWrite() error {
-	return c.stdin.conn.Write(func(fd uintptr) bool {
-		c.out.verdict = c.turn(fd)
-		return c.out.verdict != blocked
+func (c *Conn) waitWrite() (v verdict, err error) {
+	err = c.stdin.conn.Write(func(fd uintptr) bool {
+		v = c.turn(fd)
+		return v != blocked
 	})
+	return v, err
 }

@@ -18,13 +18,13 @@ func (c *Conn) writeSome(_ uintptr, b []byte) (int, error) {
 }
 
 // tryWrite leaves the job to pump, which may wait.
-func (c *Conn) tryWrite() verdict { return blocked }
+func (c *Conn) tryWrite(*outgoing) verdict { return blocked }
 
 // waitWrite does a turn of the writer.
-func (c *Conn) waitWrite() error {
-	c.out.verdict = c.turn(0)
-	if c.out.verdict == writeFail && errors.Is(c.out.failure, os.ErrDeadlineExceeded) {
-		return os.ErrDeadlineExceeded
+func (c *Conn) waitWrite() (verdict, error) {
+	v := c.turn(0)
+	if v == writeFail && errors.Is(c.out.failure, os.ErrDeadlineExceeded) {
+		return v, os.ErrDeadlineExceeded
 	}
-	return nil
+	return v, nil
 }

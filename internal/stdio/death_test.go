@@ -1,0 +1,350 @@
+package stdio_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/mark3labs/mcp-go/client"
+	"github.com/mark3labs/mcp-go/client/transport"
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mcppool/mcppool/internal/stdio"
+)
+
+// soon is a bound for what takes milliseconds, on a machine that others use.
+const soon = 500 * time.Millisecond
+
+// dead checks that err is a lost connection with that reason.
+func dead(t testing.TB, err, reason error) *stdio.DeadError {
+	t.Helper()
+	var d *stdio.DeadError
+	require.ErrorAs(t, err, &d)
+	require.ErrorIs(t, err, reason)
+	require.ErrorIs(t, err, transport.ErrTransportClosed)
+	return d
+}
+
+func initialize(ctx context.Context, c *stdio.Conn, options ...client.ClientOption) (*client.Client, error) {
+	mc := client.NewClient(c, append(options, client.WithProtocolVersion("2025-06-18"))...)
+	if err := mc.Start(ctx); err != nil {
+		return nil, err
+	}
+	_, err := mc.Initialize(ctx, mcp.InitializeRequest{})
+	return mc, err
+}
+
+func TestDeathBeforeDuringAndAfterTheHandshakeSaysWhy(t *testing.T) {
+	for _, when := range []string{"start", "handshake"} {
+		t.Run(when, func(t *testing.T) {
+			c := start(t, serverConfig(t, "die="+when))
+			var err error
+			within(t, soon, func() { _, err = initialize(t.Context(), c) })
+			d := dead(t, err, stdio.ErrExited)
+			require.True(t, d.Exited)
+			require.Equal(t, 3, d.Exit.Code)
+			require.Equal(t, "fatal: no database\n", d.StderrTail)
+			require.Equal(t, "server exited: exit status 3", d.Error())
+			require.Equal(t, d, c.Err())
+		})
+	}
+	t.Run("initialized", func(t *testing.T) {
+		c := start(t, serverConfig(t, "die=initialized"))
+		_, err := initialize(t.Context(), c)
+		require.NoError(t, err)
+		within(t, soon, func() { <-c.Done() })
+		d := dead(t, c.Err(), stdio.ErrExited)
+		require.Equal(t, "fatal: no database\n", d.StderrTail)
+
+		_, err = call(t.Context(), c, "echo", `{}`)
+		var not *stdio.NotSentError
+		require.ErrorAs(t, err, &not)
+		dead(t, err, stdio.ErrExited)
+	})
+}
+
+func TestDeathDuringACallFailsItAtOnce(t *testing.T) {
+	c := start(t, serverConfig(t))
+	var err error
+	within(t, soon, func() { _, err = call(t.Context(), c, "die", `{}`) })
+	d := dead(t, err, stdio.ErrExited)
+	require.Equal(t, 3, d.Exit.Code)
+	require.Equal(t, "fatal: no database\n", d.StderrTail)
+	var not *stdio.NotSentError
+	require.False(t, errors.As(err, &not))
+}
+
+func TestDeathIsSeenAlthoughADaemonHoldsThePipes(t *testing.T) {
+	c := start(t, serverConfig(t))
+	var err error
+	within(t, soon, func() { _, err = call(t.Context(), c, "daemon", `{}`) })
+	d := dead(t, err, stdio.ErrExited)
+	require.Equal(t, 3, d.Exit.Code)
+	require.Contains(t, d.StderrTail, "fatal: no database")
+}
+
+func TestTheLastAnswerIsDelivered(t *testing.T) {
+	for name, traits := range map[string][]string{"with newline": nil, "without newline": {"nonewline"}} {
+		t.Run(name, func(t *testing.T) {
+			c := start(t, serverConfig(t, traits...))
+			require.Equal(t, "last", mustCall(t, c, "last", `{}`))
+			<-c.Done()
+			require.Equal(t, 0, dead(t, c.Err(), stdio.ErrExited).Exit.Code)
+		})
+		t.Run(name+" while a daemon holds the pipes", func(t *testing.T) {
+			c := start(t, serverConfig(t, traits...))
+			require.Equal(t, "last", mustCall(t, c, "lastdaemon", `{}`))
+			<-c.Done()
+			dead(t, c.Err(), stdio.ErrExited)
+		})
+	}
+}
+
+func TestAServerThatClosesItsStdoutIsLost(t *testing.T) {
+	c := start(t, serverConfig(t, "closeout"))
+	var err error
+	within(t, time.Second, func() { _, err = call(t.Context(), c, "echo", `{}`) })
+	dead(t, err, stdio.ErrEOF)
+}
+
+func TestAServerThatClosesItsStdinIsLostAtTheNextCall(t *testing.T) {
+	c := start(t, serverConfig(t, "closein"))
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	_, err := call(ctx, c, "echo", `{}`)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	within(t, time.Second, func() { _, err = call(t.Context(), c, "echo", `{}`) })
+	dead(t, err, stdio.ErrBrokenPipe)
+}
+
+func TestAKilledWrapperIsADeathAndTheServerBehindItIsEnded(t *testing.T) {
+	c := start(t, serverConfig(t, "wrapper", "ignoreeof", "ignoreterm"))
+	pid, err := strconv.Atoi(mustCall(t, c, "pid", `{}`))
+	require.NoError(t, err)
+	require.NotEqual(t, c.Pid(), pid)
+	p, err := os.FindProcess(c.Pid())
+	require.NoError(t, err)
+	require.NoError(t, p.Kill())
+	within(t, soon, func() { <-c.Done() })
+	d := dead(t, c.Err(), stdio.ErrExited)
+	require.False(t, d.Exit.Requested)
+}
+
+func TestCloseEndsEachKindOfServer(t *testing.T) {
+	for _, tt := range []struct {
+		traits []string
+		limit  time.Duration
+	}{
+		{nil, soon},
+		{[]string{"ignoreeof"}, 2 * time.Second},
+		{[]string{"ignoreeof", "ignoreterm"}, 2500 * time.Millisecond},
+		{[]string{"wrapper"}, soon},
+		{[]string{"wrapper", "ignoreeof"}, 2 * time.Second},
+		{[]string{"wrapper", "ignoreeof", "ignoreterm"}, 2500 * time.Millisecond},
+		{[]string{"setsid"}, 2 * time.Second},
+		{[]string{"slowexit=200ms"}, 1200 * time.Millisecond},
+	} {
+		t.Run(strings.Join(tt.traits, " "), func(t *testing.T) {
+			c := start(t, serverConfig(t, tt.traits...))
+			mustCall(t, c, "echo", `{}`)
+			within(t, tt.limit, func() { require.NoError(t, c.Close()) })
+			dead(t, c.Err(), stdio.ErrClosed)
+		})
+	}
+}
+
+func TestCloseDoesNotSignalAServerThatExitsSlowly(t *testing.T) {
+	c := start(t, serverConfig(t, "slowexit=300ms"))
+	mustCall(t, c, "echo", `{}`)
+	require.NoError(t, c.Close())
+	require.Equal(t, 0, stdio.ExitOf(c).Code, "%v", stdio.ExitOf(c))
+}
+
+func TestCloseFailsCallsAtOnceAndIsTheSameForAll(t *testing.T) {
+	c := start(t, serverConfig(t, "silent", "slowexit=300ms"))
+	failed := make(chan error, 1)
+	go func() {
+		_, err := call(t.Context(), c, "echo", `{}`)
+		failed <- err
+	}()
+	for stdio.Pending(c) == 0 {
+		runtime.Gosched()
+	}
+	closed := make(chan error, 10)
+	begin := time.Now()
+	for range cap(closed) {
+		go func() { closed <- c.Close() }()
+	}
+	dead(t, <-failed, stdio.ErrClosed)
+	require.Less(t, time.Since(begin), 250*time.Millisecond)
+	for range cap(closed) {
+		require.NoError(t, <-closed)
+	}
+	_, err := call(t.Context(), c, "echo", `{}`)
+	dead(t, err, stdio.ErrClosed)
+}
+
+func TestKillHasNoGrace(t *testing.T) {
+	c := start(t, serverConfig(t, "ignoreeof", "ignoreterm"))
+	mustCall(t, c, "echo", `{}`)
+	within(t, soon, func() {
+		c.Kill()
+		<-c.Done()
+		require.NoError(t, c.Close())
+	})
+	dead(t, c.Err(), stdio.ErrKilled)
+}
+
+func TestALineOverTheLimitLosesTheConnectionInBoundedMemory(t *testing.T) {
+	cfg := serverConfig(t, "bigline=200000000")
+	cfg.MaxMessageSize = 8 << 20
+	c := start(t, cfg)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := call(t.Context(), c, "echo", `{}`)
+	runtime.ReadMemStats(&after)
+	dead(t, err, stdio.ErrTooLong)
+	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(3*cfg.MaxMessageSize))
+}
+
+func TestAMessageOfTheLimitPasses(t *testing.T) {
+	cfg := serverConfig(t)
+	cfg.MaxMessageSize = 1 << 20
+	c := start(t, cfg)
+	require.Len(t, mustCall(t, c, "big", `{"n":1000000}`), 1000000)
+	_, err := call(t.Context(), c, "big", `{"n":1100000}`)
+	dead(t, err, stdio.ErrTooLong)
+}
+
+func TestStderrIsDrainedAndItsTailKept(t *testing.T) {
+	cfg := serverConfig(t, "stderr=20000000")
+	cfg.StderrTail = 1000
+	c := start(t, cfg)
+	require.Equal(t, "hello", mustCall(t, c, "echo", `{"text":"hello"}`))
+	require.Eventually(t, func() bool { return strings.HasSuffix(c.StderrTail(), "end of flood\n") }, 2*time.Second, time.Millisecond)
+	require.Len(t, c.StderrTail(), 1000)
+}
+
+func TestStderrLinesAreTold(t *testing.T) {
+	lines := make(chan string, 10)
+	cfg := serverConfig(t)
+	cfg.OnStderr = func(line []byte) { lines <- string(line) }
+	c := start(t, cfg)
+	mustCall(t, c, "stderr", `{"text":"one\r\ntwo"}`)
+	require.Equal(t, "one", <-lines)
+	require.Equal(t, "two", <-lines)
+}
+
+func TestAStoppedServerRecoversAndTheHalfWrittenMessageIsWhole(t *testing.T) {
+	c := start(t, serverConfig(t))
+	mustCall(t, c, "echo", `{}`)
+	require.NoError(t, syscall.Kill(c.Pid(), syscall.SIGSTOP))
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	big := `{"text":"` + strings.Repeat("x", 1<<20) + `"}`
+	var err error
+	within(t, 200*time.Millisecond+soon, func() { _, err = call(ctx, c, "echo", big) })
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	var not *stdio.NotSentError
+	require.False(t, errors.As(err, &not), "a part was sent")
+
+	small, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	within(t, 100*time.Millisecond+soon, func() { _, err = call(small, c, "count", `{}`) })
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.ErrorAs(t, err, &not, "it was behind the big one")
+
+	require.NoError(t, syscall.Kill(c.Pid(), syscall.SIGCONT))
+	require.Equal(t, "1", mustCall(t, c, "count", `{}`))
+	// The answer to the big one may come before or after.
+	require.Eventually(t, func() bool { return c.Stats().Late == 1 }, 2*time.Second, time.Millisecond)
+	require.EqualValues(t, 1, c.Stats().Abandoned)
+}
+
+func TestAHalfWrittenMessageThatMakesNoProgressLosesTheConnection(t *testing.T) {
+	cfg := serverConfig(t, "stopreading=0")
+	cfg.WriteStall = 300 * time.Millisecond
+	c := start(t, cfg)
+	big := `{"text":"` + strings.Repeat("x", 1<<20) + `"}`
+	var err error
+	took := within(t, 300*time.Millisecond+soon, func() { _, err = call(t.Context(), c, "echo", big) })
+	require.GreaterOrEqual(t, took, 300*time.Millisecond)
+	dead(t, err, stdio.ErrStalled)
+}
+
+func TestAServerThatReadsNothingKeepsNoCallBeyondItsDeadline(t *testing.T) {
+	cfg := serverConfig(t, "stopreading=0")
+	cfg.WriteStall = 200 * time.Millisecond
+	c := start(t, cfg)
+	args := `{"text":"` + strings.Repeat("x", 2000) + `"}`
+	const calls = 200
+	ends := make(chan time.Duration, calls)
+	sent := make(chan bool, calls)
+	for range calls {
+		go func() {
+			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+			defer cancel()
+			begin := time.Now()
+			_, err := call(ctx, c, "echo", args)
+			ends <- time.Since(begin)
+			var not *stdio.NotSentError
+			sent <- !errors.As(err, &not)
+		}()
+	}
+	reached := 0
+	for range calls {
+		require.Less(t, <-ends, 100*time.Millisecond+soon)
+		if <-sent {
+			reached++
+		}
+	}
+	require.Less(t, reached, 40, "a pipe holds 64 KiB")
+	// Nothing is half written: the server may take its time.
+	select {
+	case <-c.Done():
+		t.Fatal(c.Err())
+	case <-time.After(2 * cfg.WriteStall):
+	}
+}
+
+func TestCancelledCallsAreToldToTheServerEvenIfCloseFollowsAtOnce(t *testing.T) {
+	for range 20 {
+		cfg := serverConfig(t, "silent")
+		log := filepath.Join(t.TempDir(), "log")
+		cfg.Proc.Env = append(cfg.Proc.Env, "HOSTILE_LOG="+log)
+		c := start(t, cfg)
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		_, err := call(ctx, c, "echo", `{}`)
+		cancel()
+		require.Equal(t, context.DeadlineExceeded, err)
+		require.NoError(t, c.Close())
+		got, err := os.ReadFile(log)
+		require.NoError(t, err)
+		require.Equal(t, "notifications/cancelled 1\n", string(got))
+	}
+}
+
+func TestAHandshakeIsNotCancelled(t *testing.T) {
+	c := start(t, serverConfig(t, "mute"))
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	_, err := c.SendRequest(ctx, transport.JSONRPCRequest{Method: "server/discover", Params: map[string]any{}})
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.Empty(t, mustCall(t, c, "seen", `{}`))
+}
+
+func TestAStrictServerExitsAtAnUnknownMethodAndTheErrorSaysSo(t *testing.T) {
+	c := start(t, serverConfig(t, "strict"))
+	_, err := c.SendRequest(t.Context(), transport.JSONRPCRequest{Method: "server/discover"})
+	d := dead(t, err, stdio.ErrExited)
+	require.Equal(t, 5, d.Exit.Code)
+	require.Equal(t, "unknown method server/discover\n", d.StderrTail)
+}

@@ -1,0 +1,436 @@
+package stdio_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/mark3labs/mcp-go/client"
+	"github.com/mark3labs/mcp-go/client/transport"
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mcppool/mcppool/internal/stdio"
+)
+
+func TestAnswersAreFoundInWhateverServersPutAroundThem(t *testing.T) {
+	for _, traits := range []string{"crlf", "bom", "noise", "blank", "stringid", "floatid", "batch", "glued", "noise,blank,crlf,stringid"} {
+		t.Run(traits, func(t *testing.T) {
+			c := start(t, serverConfig(t, traits))
+			for i := range 3 {
+				require.Equal(t, fmt.Sprint(i+1), mustCall(t, c, "count", `{}`))
+			}
+			require.Equal(t, "hello\nworld", mustCall(t, c, "echo", `{"text":"hello\nworld"}`))
+		})
+	}
+}
+
+func TestResultsOfAllSizesAreWhole(t *testing.T) {
+	c := start(t, serverConfig(t))
+	for _, n := range []int{0, 1, 3900, 4096, 5000, 16 << 10, 64 << 10, 100 << 10, 130 << 10, 1 << 20, 10 << 20, 1 << 10, 200 << 10, 1 << 20} {
+		want := strings.Repeat("0123456789abcde ", n/16+1)[:n]
+		require.Equal(t, want, mustCall(t, c, "big", fmt.Sprintf(`{"n":%d}`, n)))
+	}
+}
+
+func TestRawResultsStayAsTheyWere(t *testing.T) {
+	c := start(t, serverConfig(t))
+	var kept []json.RawMessage
+	var copies []string
+	for i := range 20 {
+		raw, err := c.Call(t.Context(), stdio.Request{Tool: "big", Args: json.RawMessage(fmt.Sprintf(`{"n":%d}`, i*i*1000))})
+		require.NoError(t, err)
+		kept, copies = append(kept, raw), append(copies, string(raw))
+	}
+	for i := range kept {
+		require.Equal(t, copies[i], string(kept[i]))
+	}
+}
+
+func TestErrorsOfTheServerKeepCodeAndData(t *testing.T) {
+	c := start(t, serverConfig(t))
+	_, err := call(t.Context(), c, "error", `{}`)
+	require.Equal(t, &stdio.Error{Code: -32050, Message: "out of paper", Data: json.RawMessage(`{"tray":2}`)}, err)
+}
+
+func TestAnErrorWithoutIDIsTheAnswerToTheOnlyCall(t *testing.T) {
+	c := start(t, serverConfig(t, "nullid"))
+	_, err := call(t.Context(), c, "echo", `{}`)
+	require.Equal(t, &stdio.Error{Code: -32700, Message: "can't read that"}, err)
+}
+
+func TestAnErrorWithoutIDFailsNoneOfSeveralCalls(t *testing.T) {
+	c := start(t, serverConfig(t, "nullid", "mute"))
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	listed := make(chan error, 1)
+	go func() {
+		_, err := c.SendRequest(ctx, transport.JSONRPCRequest{Method: "resources/list"})
+		listed <- err
+	}()
+	require.Eventually(t, func() bool { return stdio.Pending(c) == 1 }, time.Second, time.Millisecond)
+	_, err := call(ctx, c, "echo", `{}`)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.ErrorIs(t, <-listed, context.DeadlineExceeded)
+	require.EqualValues(t, 1, c.Stats().Late)
+}
+
+func TestJunkIsToldCutAndCounted(t *testing.T) {
+	type junk struct {
+		line  string
+		total int
+	}
+	told := make(chan junk, 100)
+	cfg := serverConfig(t)
+	cfg.OnJunk = func(line []byte, total int) { told <- junk{string(line), total} }
+	c := start(t, cfg)
+	mustCall(t, c, "junk", `{"n":1000}`)
+	require.Equal(t, junk{"no message", 1}, <-told)
+	require.EqualValues(t, 1000, c.Stats().Junk)
+	require.LessOrEqual(t, len(told), 5, "the rate is bounded")
+}
+
+func TestEarlyNotificationsAreDelivered(t *testing.T) {
+	got := make(chan string, 10)
+	cfg := serverConfig(t, "early")
+	cfg.OnNotification = func(method string, params json.RawMessage) { got <- method + " " + string(params) }
+	start(t, cfg)
+	require.Equal(t, `notifications/message {"data":"early","level":"info"}`, <-got)
+	require.Equal(t, "notifications/tools/list_changed ", <-got)
+}
+
+func TestProgressIsHandledBeforeItsCallReturns(t *testing.T) {
+	var seen []string
+	cfg := serverConfig(t)
+	cfg.OnNotification = func(_ string, params json.RawMessage) {
+		time.Sleep(10 * time.Millisecond)
+		seen = append(seen, string(params))
+	}
+	c := start(t, cfg)
+	for range 3 {
+		seen = nil
+		_, err := c.Call(t.Context(), stdio.Request{
+			Tool: "notify", Args: json.RawMessage(`{"n":3}`), Meta: json.RawMessage(`{"progressToken":"t1"}`), Progress: true,
+		})
+		require.NoError(t, err)
+		require.Equal(t, []string{
+			`{"progressToken":"t1","progress":1}`, `{"progressToken":"t1","progress":2}`, `{"progressToken":"t1","progress":3}`,
+		}, seen)
+	}
+}
+
+func TestTheWaitForProgressEndsWithCtxAndKeepsTheAnswer(t *testing.T) {
+	release := make(chan struct{})
+	cfg := serverConfig(t)
+	cfg.OnNotification = func(string, json.RawMessage) { <-release }
+	c := start(t, cfg)
+	defer close(release)
+	mustCall(t, c, "echo", `{}`)
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	text, err := request(ctx, c, stdio.Request{Tool: "notify", Args: json.RawMessage(`{"n":1}`), Progress: true})
+	require.NoError(t, err)
+	require.Equal(t, "notified", text)
+	require.Error(t, ctx.Err())
+}
+
+func TestASlowHandlerDelaysNoAnswerAndListChangedSurvivesTheStorm(t *testing.T) {
+	release := make(chan struct{})
+	changed := make(chan struct{}, 10)
+	cfg := serverConfig(t)
+	cfg.OnNotification = func(method string, _ json.RawMessage) {
+		<-release
+		if method == "notifications/tools/list_changed" {
+			changed <- struct{}{}
+		}
+	}
+	c := start(t, cfg)
+	mustCall(t, c, "storm", `{"n":50000}`)
+	require.Equal(t, "1", mustCall(t, c, "count", `{}`))
+	require.Positive(t, c.Stats().DroppedEvents)
+	close(release)
+	<-changed
+}
+
+func TestAHandlerMayCallTheServerAndPanic(t *testing.T) {
+	panics := make(chan any, 1)
+	got := make(chan string, 1)
+	var c *stdio.Conn
+	cfg := serverConfig(t)
+	cfg.OnPanic = func(v any, stack []byte) { panics <- v }
+	cfg.OnNotification = func(method string, _ json.RawMessage) {
+		if method == "notifications/progress" {
+			panic("oh")
+		}
+		text, err := call(context.Background(), c, "echo", `{"text":"from the handler"}`)
+		got <- fmt.Sprint(text, err)
+	}
+	c = start(t, cfg)
+	mustCall(t, c, "notify", `{"n":1}`)
+	require.Equal(t, "oh", <-panics)
+	mustCall(t, c, "storm", `{"n":0}`)
+	require.Equal(t, "from the handler<nil>", <-got)
+	require.EqualValues(t, 1, c.Stats().Panics)
+}
+
+func TestCloseDoesNotWaitForeverForAHandler(t *testing.T) {
+	leaves := leavesNothing(t)
+	release, entered := make(chan struct{}), make(chan struct{}, 10)
+	cfg := serverConfig(t)
+	cfg.CloseTimeout = 300 * time.Millisecond
+	cfg.OnNotification = func(string, json.RawMessage) { entered <- struct{}{}; <-release }
+	c, err := stdio.Start(cfg)
+	require.NoError(t, err)
+	mustCall(t, c, "notify", `{"n":1}`)
+	<-entered
+	within(t, 300*time.Millisecond+soon, func() { require.Equal(t, stdio.ErrHandlerRunning, c.Close()) })
+	require.Empty(t, family(t))
+	close(release)
+	leaves()
+}
+
+func TestMCPGoListsToolsThroughIt(t *testing.T) {
+	c := start(t, serverConfig(t, "early"))
+	mc, err := initialize(t.Context(), c)
+	require.NoError(t, err)
+	listed := make(chan int, 1)
+	mc.OnNotification(func(n mcp.JSONRPCNotification) {
+		if n.Method == "notifications/tools/list_changed" {
+			r, err := mc.ListTools(context.Background(), mcp.ListToolsRequest{})
+			if err == nil {
+				listed <- len(r.Tools)
+			}
+		}
+	})
+	mustCall(t, c, "storm", `{"n":1}`)
+	require.Equal(t, 1, <-listed)
+
+	req := mcp.CallToolRequest{}
+	req.Params.Name = "echo"
+	req.Params.Arguments = map[string]any{"text": "hi"}
+	r, err := mc.CallTool(t.Context(), req)
+	require.NoError(t, err)
+	require.Equal(t, "hi", r.Content[0].(mcp.TextContent).Text)
+	require.NoError(t, mc.Ping(t.Context()))
+	require.Contains(t, mustCall(t, c, "seen", `{}`), "notifications/initialized")
+}
+
+func TestMCPGoCancelsByTheIDOnTheWire(t *testing.T) {
+	c := start(t, serverConfig(t))
+	mc, err := initialize(t.Context(), c)
+	require.NoError(t, err)
+	for range 5 {
+		mustCall(t, c, "echo", `{}`) // ids that mcp-go doesn't know of
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
+	defer cancel()
+	req := mcp.CallToolRequest{}
+	req.Params.Name = "sleep"
+	req.Params.Arguments = map[string]any{"ms": 200}
+	_, err = mc.CallTool(ctx, req)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.Equal(t, "notifications/initialized\nnotifications/cancelled 7", mustCall(t, c, "seen", `{}`))
+	require.Eventually(t, func() bool { return c.Stats().Late == 1 }, 2*time.Second, time.Millisecond)
+}
+
+func TestRequestsOfTheServerAreAnsweredDuringACall(t *testing.T) {
+	cfg := serverConfig(t)
+	cfg.OnRequest = func(_ context.Context, method string, params json.RawMessage) (any, error) {
+		switch method {
+		case "roots/list":
+			return map[string]any{"roots": []any{}}, nil
+		case "sampling/createMessage":
+			return json.RawMessage(`{"role":"assistant"}`), nil
+		case "elicitation/create":
+			return nil, errors.New("nobody is there")
+		case "panic":
+			panic("oh")
+		case "unencodable":
+			return func() {}, nil
+		}
+		return nil, &stdio.Error{Code: -32601, Message: "no " + method, Data: json.RawMessage(`[1]`)}
+	}
+	c := start(t, cfg)
+	for method, want := range map[string]string{
+		"ping":                   `result {}`,
+		"roots/list":             `result {"roots":[]}`,
+		"sampling/createMessage": `result {"role":"assistant"}`,
+		"elicitation/create":     `error {"code":-32603,"message":"nobody is there"}`,
+		"panic":                  `error {"code":-32603,"message":"the client failed to answer"}`,
+		"unencodable":            `error {"code":-32603,"message":"json: unsupported type: func()"}`,
+		"other":                  `error {"code":-32601,"message":"no other","data":[1]}`,
+	} {
+		require.Equal(t, want, mustCall(t, c, "ask", `{"method":"`+method+`"}`))
+	}
+}
+
+type roots struct{}
+
+func (roots) ListRoots(context.Context, mcp.ListRootsRequest) (*mcp.ListRootsResult, error) {
+	return &mcp.ListRootsResult{Roots: []mcp.Root{{URI: "file:///x", Name: "x"}}}, nil
+}
+
+func TestRequestsOfTheServerReachMCPGosHandlers(t *testing.T) {
+	c := start(t, serverConfig(t))
+	_, err := initialize(t.Context(), c, client.WithRootsHandler(roots{}))
+	require.NoError(t, err)
+	require.Equal(t, `result {"roots":[{"name":"x","uri":"file:///x"}]}`, sorted(mustCall(t, c, "ask", `{"method":"roots/list"}`)))
+	require.Equal(t, `error {"code":-32601,"message":"method not found: what/ever"}`, mustCall(t, c, "ask", `{"method":"what/ever"}`))
+	require.Contains(t, mustCall(t, c, "ask", `{"method":"sampling/createMessage"}`), `error {"code":-32603`)
+}
+
+// sorted sorts the members of the JSON behind the first word.
+func sorted(s string) string {
+	word, raw, _ := strings.Cut(s, " ")
+	var v any
+	if json.Unmarshal([]byte(raw), &v) != nil {
+		return s
+	}
+	out, _ := json.Marshal(v)
+	return word + " " + string(out)
+}
+
+func TestServerRequestsWithoutHandlersAreRefused(t *testing.T) {
+	c := start(t, serverConfig(t))
+	require.Equal(t, `error {"code":-32601,"message":"method not found: roots/list"}`, mustCall(t, c, "ask", `{"method":"roots/list"}`))
+}
+
+func TestManyPingsAreAnswered(t *testing.T) {
+	c := start(t, serverConfig(t))
+	require.Equal(t, "pinged", mustCall(t, c, "pings", `{"n":20000}`))
+	require.Equal(t, "1", mustCall(t, c, "count", `{}`))
+}
+
+func TestAGateThatRefusesKeepsTheCallFromTheServer(t *testing.T) {
+	c := start(t, serverConfig(t))
+	refusal := errors.New("edited meanwhile")
+	var not *stdio.NotSentError
+	_, err := request(t.Context(), c, stdio.Request{Tool: "count", Gate: func() error { return refusal }})
+	require.ErrorAs(t, err, &not)
+	require.Equal(t, refusal, not.Err)
+
+	_, err = request(t.Context(), c, stdio.Request{Tool: "count", Gate: func() error { panic("oh") }})
+	require.ErrorAs(t, err, &not)
+
+	text, err := request(t.Context(), c, stdio.Request{Tool: "count", Gate: func() error { return nil }})
+	require.NoError(t, err)
+	require.Equal(t, "1", text)
+}
+
+func TestASlowGateOfAnotherCallHoldsNobodyBeyondTheDeadline(t *testing.T) {
+	c := start(t, serverConfig(t))
+	release, asked := make(chan struct{}), make(chan struct{})
+	slow := make(chan error, 1)
+	go func() {
+		_, err := request(t.Context(), c, stdio.Request{Tool: "count", Gate: func() error { close(asked); <-release; return nil }})
+		slow <- err
+	}()
+	<-asked
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	_, err := call(ctx, c, "count", `{}`)
+	var not *stdio.NotSentError
+	require.ErrorAs(t, err, &not)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	close(release)
+	require.NoError(t, <-slow)
+	require.Equal(t, "2", mustCall(t, c, "count", `{}`))
+}
+
+func TestACallWhoseCtxHasEndedIsNotSent(t *testing.T) {
+	c := start(t, serverConfig(t))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := call(ctx, c, "count", `{}`)
+	var not *stdio.NotSentError
+	require.ErrorAs(t, err, &not)
+	require.ErrorIs(t, err, context.Canceled)
+	require.Equal(t, "1", mustCall(t, c, "count", `{}`))
+}
+
+func TestManyCallersGetTheirOwnAnswers(t *testing.T) {
+	c := start(t, serverConfig(t))
+	var wg sync.WaitGroup
+	var cancelled, gated atomic.Int64
+	for g := range 64 {
+		wg.Go(func() {
+			for i := range 30 {
+				text := strings.Repeat(fmt.Sprintf("%d-%d.", g, i), 1+(g*i)%200)
+				r := stdio.Request{Tool: "echo", Args: json.RawMessage(`{"text":"` + text + `"}`)}
+				ctx, cancel := t.Context(), context.CancelFunc(func() {})
+				switch i % 5 {
+				case 1:
+					ctx, cancel = context.WithTimeout(ctx, time.Duration(i*g)*time.Microsecond)
+				case 2:
+					r.Gate = func() error { return nil }
+				case 3:
+					r.Gate = func() error { return errors.New("no") }
+				}
+				got, err := request(ctx, c, r)
+				cancel()
+				var not *stdio.NotSentError
+				switch {
+				case i%5 == 1 && errors.Is(err, context.DeadlineExceeded):
+					cancelled.Add(1)
+				case i%5 == 3 && errors.As(err, &not):
+					gated.Add(1)
+				case err != nil || got != text:
+					t.Errorf("%v, %q for %q", err, got, text)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	require.EqualValues(t, 64*6, gated.Load())
+	require.Zero(t, stdio.Pending(c))
+}
+
+func TestOpeningAndClosingLeavesTheHostAsItWas(t *testing.T) {
+	leaves := leavesNothing(t)
+	cfg := serverConfig(t, "fast")
+	var wg sync.WaitGroup
+	for range 5 {
+		wg.Go(func() {
+			for range 100 {
+				c, err := stdio.Start(cfg)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if _, err := call(t.Context(), c, "echo", `{}`); err != nil {
+					t.Error(err)
+				}
+				if err := c.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	leaves()
+}
+
+func TestFailedStartsLeaveTheHostAsItWas(t *testing.T) {
+	leaves := leavesNothing(t)
+	for i := range 200 {
+		cfg := serverConfig(t, "die=start")
+		if i%2 == 0 {
+			cfg.Proc.Path = "/no/such/file"
+			_, err := stdio.Start(cfg)
+			require.Error(t, err)
+			continue
+		}
+		c, err := stdio.Start(cfg)
+		require.NoError(t, err)
+		_, err = call(t.Context(), c, "echo", `{}`)
+		dead(t, err, stdio.ErrExited)
+		require.NoError(t, c.Close())
+	}
+	leaves()
+}
