@@ -55,13 +55,10 @@ type deathReporter interface {
 	death() (exit, stderr string)
 }
 
-// toolCaller is a client that takes all of a Call, as the default one does.
-type toolCaller interface {
-	callTool(context.Context, *mcp.CallToolRequest, *Call) (*mcp.CallToolResult, error)
-}
-
+// callTool makes a tools/call. The type of the default client is asked for by
+// name, since what is passed through an interface goes to the heap.
 func (s *session) callTool(ctx context.Context, req *mcp.CallToolRequest, call *Call) (*mcp.CallToolResult, error) {
-	if c, ok := s.client.(toolCaller); ok {
+	if c, ok := s.client.(*stdioClient); ok {
 		return c.callTool(ctx, req, call)
 	}
 	return s.client.CallTool(ctx, *req)

@@ -168,11 +168,9 @@ func (p *Pool) settleLocked(s *session) {
 		s.cancelConnect()
 	case stateLive:
 		p.moveLocked(s, stateClosing)
-		p.wg.Add(1)
-		go func() {
-			defer p.wg.Done()
+		p.wg.Go(func() {
 			p.closeSession(s)
-		}()
+		})
 	}
 }
 

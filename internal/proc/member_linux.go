@@ -86,7 +86,7 @@ func (m member) kill() {
 			return
 		}
 	}
-	syscall.Kill(m.pid, syscall.SIGKILL) // no pidfds, or a sandbox that denies them
+	_ = syscall.Kill(m.pid, syscall.SIGKILL) // no pidfds, or a sandbox that denies them
 }
 
 // still reports whether m's pid is m's still.
@@ -101,6 +101,6 @@ func (m member) still() bool {
 func (m member) reapOrphan() {
 	now, ok := readMember(m.pid)
 	if ok && now.same(m) && !now.alive() && now.ppid == os.Getpid() {
-		syscall.Wait4(m.pid, nil, syscall.WNOHANG, nil)
+		_, _ = syscall.Wait4(m.pid, nil, syscall.WNOHANG, nil)
 	}
 }

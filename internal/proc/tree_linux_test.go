@@ -149,7 +149,7 @@ func TestIdleProcessHasOneGoroutineFourFdsAndNoThread(t *testing.T) {
 		start(t, cfg).Drained()
 	}
 	require.Equal(t, goroutines+n, runtime.NumGoroutine())
-	require.Equal(t, fds+4*n, len(openFds(t)))
+	require.Len(t, openFds(t), fds+4*n)
 	require.Less(t, threads(t), before+10)
 	first.Drained()
 }

@@ -90,6 +90,6 @@ func (t *tree) signal(sig syscall.Signal) {
 	err := syscall.Kill(-t.pid, sig)
 	if err == syscall.ESRCH {
 		// The leader joined another group and nobody is left in its own.
-		syscall.Kill(t.pid, sig)
+		_ = syscall.Kill(t.pid, sig)
 	}
 }

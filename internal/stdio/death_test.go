@@ -79,7 +79,7 @@ func TestDeathDuringACallFailsItAtOnce(t *testing.T) {
 	require.Equal(t, 3, d.Exit.Code)
 	require.Equal(t, "fatal: no database\n", d.StderrTail)
 	var not *stdio.NotSentError
-	require.False(t, errors.As(err, &not))
+	require.NotErrorAs(t, err, &not)
 }
 
 func TestDeathIsSeenAlthoughADaemonHoldsThePipes(t *testing.T) {
@@ -254,7 +254,7 @@ func TestAStoppedServerRecoversAndTheHalfWrittenMessageIsWhole(t *testing.T) {
 	within(t, 200*time.Millisecond+soon, func() { _, err = call(ctx, c, "echo", big) })
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	var not *stdio.NotSentError
-	require.False(t, errors.As(err, &not), "a part was sent")
+	require.NotErrorAs(t, err, &not, "a part was sent")
 
 	small, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()

@@ -3,6 +3,7 @@ package stdio
 import (
 	"errors"
 	"os"
+	"slices"
 	"time"
 )
 
@@ -154,8 +155,7 @@ func (q *writeQueue) removeLocked(o *outgoing) {
 
 // unshiftLocked puts back what was taken and not begun, in its old order.
 func (q *writeQueue) unshiftLocked(batch []*outgoing) {
-	for i := len(batch) - 1; i >= 0; i-- {
-		o := batch[i]
+	for _, o := range slices.Backward(batch) {
 		if o.phase != phaseWriting {
 			continue // its caller has left
 		}
