@@ -470,3 +470,20 @@ func TestEverythingThatMakesAServerAnotherOneCounts(t *testing.T) {
 		require.True(t, toolbox.SameServer(&b, &b), field.Name)
 	}
 }
+
+func TestANameThatNeedsTheListOfToolsSaysWhenThereIsNone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakes{list: func(ctx context.Context, _ string) ([]mcp.Tool, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		}}
+		b := newBox(t, f, &toolbox.Options{ListTimeout: time.Second}, "s")
+		name := toolbox.ToolName("s", "a.b")
+		out := dispatch(t, b, name, "")
+		part := strings.TrimPrefix(name, "mcp__s__")
+		require.Equal(t, "Error: MCP tool '"+part+"' failed: MCP server did not list its tools within 1s", out.Text)
+
+		slow := newBox(t, f, &toolbox.Options{CallTimeout: 500 * time.Millisecond}, "s")
+		require.Equal(t, "Error: MCP tool '"+part+"' timed out after 0.5s", dispatch(t, slow, name, "").Text)
+	})
+}

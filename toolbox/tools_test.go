@@ -230,3 +230,20 @@ func TestNewNeedsAPoolAndACatalog(t *testing.T) {
 	_, err = toolbox.New(newPool(t, &fakes{}, mcppool.Options{}), nil, nil)
 	require.Error(t, err)
 }
+
+func TestAListingThatNobodyWaitsForIsAborted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		aborted := false
+		f := &fakes{list: func(ctx context.Context, _ string) ([]mcp.Tool, error) {
+			<-ctx.Done()
+			aborted = true
+			return nil, ctx.Err()
+		}}
+		b := newBox(t, f, nil, "s")
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := b.Tools(ctx)
+		require.NoError(t, err)
+		require.True(t, aborted, "before Tools returned")
+	})
+}
