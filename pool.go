@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/mcppool/mcppool/internal/fairqueue"
 )
 
 // Pool keeps sessions with MCP servers between calls. It is made by [New], is
@@ -32,12 +34,22 @@ type Pool struct {
 	mu       sync.Mutex // protects the fields below; held for map, list and count work only
 	closed   bool
 	lastID   uint64
-	open     int                              // sessions that aren't closed
-	sessions map[key]*session                 // the linked ones
-	servers  map[digest]*serverGroup          // all that are open, by server
-	scopes   map[string]map[*session]struct{} // those of a scope
-	idle     idleSessions
+	open     int                     // sessions that aren't closed
+	sessions map[key]*session        // the linked ones
+	servers  map[digest]*serverGroup // all that are open, by server
+	scopes   map[string]*scopeGroup  // those of them that have a scope
+	kept     int                     // linked sessions
+	idle     idleSessions            // of them, those that nobody borrows
+	spares   idleSessions            // the connected ones
+	breakers map[digest]*breaker     // of servers that failed lately
 	reaper   reaper
+
+	limits    Limits
+	tally     tally
+	queue     fairqueue.Queue[*session] // those that wait for a place
+	waiting   int                       // callers that wait for those
+	lastGrant time.Time                 // when the last one got its place
+	grantGap  time.Duration             // about how long it takes until the next
 
 	states   [stateClosed]int       // open sessions by state
 	connects uint64                 // sessions begun
@@ -55,14 +67,17 @@ func New(opts *Options) (*Pool, error) {
 		empty:    make(chan struct{}),
 		sessions: make(map[key]*session),
 		servers:  make(map[digest]*serverGroup),
-		scopes:   make(map[string]map[*session]struct{}),
+		scopes:   make(map[string]*scopeGroup),
 		idle:     idleSessions{classes: make(map[time.Duration]*idleClass)},
+		spares:   idleSessions{classes: make(map[time.Duration]*idleClass)},
+		breakers: make(map[digest]*breaker),
 		closes:   make(map[CloseReason]uint64),
 		reaper:   reaper{wake: make(chan struct{}, 1)},
 	}
 	if err := p.opts.validate(); err != nil {
 		return nil, err
 	}
+	p.limits = p.opts.Limits
 	var id [6]byte
 	_, _ = rand.Read(id[:]) // never fails (crypto/rand)
 	p.id = hex.EncodeToString(id[:])
@@ -200,11 +215,14 @@ func (s *session) outcome(ctx context.Context, op string, err error) (error, Clo
 		why = CloseServerClosed
 	case ctx.Err() != nil:
 		err = ctx.Err()
-		if ph == phaseSent {
+		switch {
+		case ph != phaseSent:
+		case s.abandonPolicy() == Probe:
+			s.suspect.Store(true)
+		case errors.Is(err, context.Canceled):
+			why = CloseCancelled
+		default:
 			why = CloseTimeout
-			if errors.Is(err, context.Canceled) {
-				why = CloseCancelled
-			}
 		}
 	case s.isLost() || isConnectionError(err):
 		err = s.lostError(err)
@@ -247,4 +265,10 @@ func (s *session) listTools(ctx context.Context) ([]mcp.Tool, error) {
 		seen[page.NextCursor] = true
 		req.Params.Cursor = page.NextCursor
 	}
+}
+
+func (p *Pool) maxWait() time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.limits.MaxWait
 }
