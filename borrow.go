@@ -346,22 +346,3 @@ func panicText(v any) string {
 	}
 	return fmt.Sprintf("a %T", v)
 }
-
-// whileAlive is a ctx that also ends when s is killed, with the reason as its
-// cause. The returned func ends it and waits for the goroutine that watches.
-func (s *session) whileAlive(ctx context.Context) (context.Context, func()) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	watched := make(chan struct{})
-	go func() {
-		defer close(watched)
-		select {
-		case <-s.killed:
-			cancel(s.cause)
-		case <-ctx.Done():
-		}
-	}()
-	return ctx, func() {
-		cancel(nil)
-		<-watched
-	}
-}

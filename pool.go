@@ -143,44 +143,6 @@ func (p *Pool) callIn(ctx context.Context, s *session, req *mcp.CallToolRequest,
 	return res, sent, err
 }
 
-// ListTools lists the tools of srv, all pages of them, as the session of scope
-// sees them. It borrows the session as [Pool.CallTool] does. A server whose
-// cursor doesn't move on gets an error rather than a loop.
-func (p *Pool) ListTools(ctx context.Context, srv Server, scope string) ([]mcp.Tool, error) {
-	var tools []mcp.Tool
-	err := p.Do(ctx, srv, scope, func(ctx context.Context, s *Session) (err error) {
-		tools, err = s.ListTools(ctx)
-		return err
-	})
-	return tools, err
-}
-
-// Do borrows the session of (srv, scope) as [Pool.CallTool] does and runs f with
-// it: calls that f makes are not interleaved with others of the scope. The ctx
-// that f gets ends with the caller's, and when the session is closed under it.
-// Do returns f's error as it is; errors of its own came before f ran. The
-// [*Session] is f's until it returns.
-func (p *Pool) Do(ctx context.Context, srv Server, scope string, f func(context.Context, *Session) error) error {
-	s, err := p.borrow(ctx, &srv, scope, nil)
-	if err != nil {
-		return wrap("session", &srv, phaseQueue, err)
-	}
-	lease := &Session{s: s}
-	why := ClosePanicked // unless f returns
-	defer func() {
-		w, calls := lease.end()
-		if w != "" {
-			why = w
-		}
-		p.giveBack(s, why, calls)
-	}()
-	ctx, cancel := s.whileAlive(ctx)
-	defer cancel()
-	err = f(ctx, lease)
-	why = ""
-	return err
-}
-
 func toolOp(tool string) string { return "tool " + strconv.Quote(tool) }
 
 // wrap says what failed, where and how far it had come. Bad input speaks for

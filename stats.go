@@ -25,6 +25,7 @@ const (
 	CloseEvicted      CloseReason = "evicted"       // another call needed its place at a limit
 	CloseRecycled     CloseReason = "recycled"      // too old, too many calls or too much memory
 	CloseWedged       CloseReason = "wedged"        // it didn't answer a probe
+	CloseDiscarded    CloseReason = "discarded"     // its holder gave it up
 	CloseLeaked       CloseReason = "leaked"        // its lease was dropped without a release
 	CloseStartFailed  CloseReason = "start failed"  // it never came up
 	CloseAbandoned    CloseReason = "abandoned"     // nobody waited for its connect any longer
