@@ -144,3 +144,10 @@ func hasMember(set map[*session]struct{}, s *session) bool {
 
 // Encoding is the whole text that a server's digest is made of.
 func Encoding(s Server) string { return string(newFrames(nil).server(&s)) }
+
+// Breakers counts the failing servers that are remembered.
+func Breakers(p *Pool) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.breakers)
+}
