@@ -24,6 +24,7 @@ func kill(t testing.TB, pid int) {
 	p, err := os.FindProcess(pid)
 	require.NoError(t, err)
 	require.NoError(t, p.Kill())
+	require.NoError(t, p.Release())
 }
 
 func children(t testing.TB) []int {
