@@ -25,7 +25,31 @@ func (p *Pool) borrow(ctx context.Context, srv *Server, scope string, check func
 	p.mu.Lock()
 	s, err := p.joinLocked(ctx, k, srv)
 	p.mu.Unlock()
-	for deaths := 0; err == nil; {
+	if err != nil {
+		return nil, err
+	}
+	return p.lock(ctx, s, k, srv, check, 0)
+}
+
+// borrowAgain exchanges a borrowed session that was lost before anything was
+// sent to it for a new one, once. On an error nothing is borrowed any more.
+func (p *Pool) borrowAgain(ctx context.Context, s *session, srv *Server, check func() bool) (*session, error) {
+	<-s.callLock
+	k := s.key
+	p.mu.Lock()
+	p.leaveLocked(s, CloseCrashed, time.Now())
+	s, err := p.joinLocked(ctx, k, srv)
+	p.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	return p.lock(ctx, s, k, srv, check, 1)
+}
+
+// lock takes the call lock of s, which the caller has joined, or of a session
+// that replaces it. deaths is how many sessions the caller has seen die.
+func (p *Pool) lock(ctx context.Context, s *session, k key, srv *Server, check func() bool, deaths int) (_ *session, err error) {
+	for err == nil {
 		if err = s.lock(ctx, check); err == nil {
 			return s, nil
 		}

@@ -13,7 +13,7 @@ type Client interface {
 	// CallTool makes one tools/call under ctx. Params.RawArguments holds the
 	// arguments as one line of JSON; Params.Arguments is what the caller of the
 	// pool gave. It returns when ctx ends or Close is called, and never sends a
-	// request twice.
+	// request twice. See [NotSent] and [RPCError] for what it may tell.
 	CallTool(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error)
 	// ListTools gives one page of tools.
 	ListTools(context.Context, mcp.ListToolsRequest) (*mcp.ListToolsResult, error)
@@ -27,7 +27,12 @@ type Client interface {
 	Close() error
 }
 
-// notSentError marks a failure before anything was sent.
+// NotSent marks an error of [Client.CallTool] as one that came before anything
+// was sent, such as the end of ctx before the request's turn: the session is
+// spared, and the call is safe to repeat. The error itself still counts as what
+// it is.
+func NotSent(err error) error { return &notSentError{err} }
+
 type notSentError struct{ err error }
 
 func (e *notSentError) Error() string { return e.err.Error() }
@@ -50,13 +55,10 @@ type deathReporter interface {
 	death() (exit, stderr string)
 }
 
-// toolCaller is a client that takes all of a Call, as the default one does.
-type toolCaller interface {
-	callTool(context.Context, *mcp.CallToolRequest, *Call) (*mcp.CallToolResult, error)
-}
-
+// callTool makes a tools/call. The type of the default client is asked for by
+// name, since what is passed through an interface goes to the heap.
 func (s *session) callTool(ctx context.Context, req *mcp.CallToolRequest, call *Call) (*mcp.CallToolResult, error) {
-	if c, ok := s.client.(toolCaller); ok {
+	if c, ok := s.client.(*stdioClient); ok {
 		return c.callTool(ctx, req, call)
 	}
 	return s.client.CallTool(ctx, *req)

@@ -86,6 +86,17 @@ func TestCheckThatSaysNoAfterTheConnectClosesIt(t *testing.T) { // B26
 	}
 }
 
+func TestCloseThatTiesWithTheCallLockWins(t *testing.T) {
+	f := &fakes{}
+	p := newPool(t, f, nil)
+	_, err := p.CallTool(t.Context(), stdio, mcppool.Call{Tool: "t", Scope: "s", Check: func() bool {
+		p.CloseServer(stdio) // after the connect, when the call lock is free
+		return true
+	}})
+	require.ErrorIs(t, err, mcppool.ErrServerClosed)
+	require.Equal(t, 1, f.dialed(), "no reconnect")
+}
+
 func TestCheckIsAskedAgainBeforeEachSend(t *testing.T) { // B26
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakes{call: slowCalls(time.Second)}

@@ -135,17 +135,33 @@ func TestWaiterBehindASlowConnectReturnsOnItsOwnTime(t *testing.T) { // B18
 }
 
 func TestCallWhoseContextIsOverStartsNothing(t *testing.T) { // B19
-	f := &fakes{}
-	p := newPool(t, f, nil)
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakes{}
+		p := newPool(t, f, nil)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		for _, scope := range []string{"", "s"} {
+			err := call(ctx, p, stdio, scope)
+			require.ErrorIs(t, err, context.Canceled)
+			require.True(t, mcppool.SafeToRetry(err))
+			require.ErrorIs(t, p.Do(ctx, stdio, scope, nil), context.Canceled)
+		}
+		synctest.Wait()
+		require.Zero(t, p.Stats().Connects)
+	})
+}
+
+func TestCallThatWasNotSentSparesItsSession(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	for _, scope := range []string{"", "s"} {
-		err := call(ctx, p, stdio, scope)
-		require.ErrorIs(t, err, context.Canceled)
-		require.True(t, mcppool.SafeToRetry(err))
-		require.ErrorIs(t, p.Do(ctx, stdio, scope, nil), context.Canceled)
-	}
-	require.Zero(t, f.dialed())
+	f := &fakes{call: func(ctx context.Context, _ *fake, _ mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		cancel()
+		return nil, mcppool.NotSent(ctx.Err())
+	}}
+	p := newPool(t, f, nil)
+	err := call(ctx, p, stdio, "s")
+	require.ErrorIs(t, err, context.Canceled)
+	require.True(t, mcppool.SafeToRetry(err))
+	require.Equal(t, 1, p.Stats().Kept)
 }
 
 func TestConnectThatIgnoresItsCancellationLeavesNoOrphan(t *testing.T) { // B20

@@ -149,6 +149,25 @@ func TestServerThatDiesBeforeEachUseIsNotTriedForEver(t *testing.T) {
 	require.Equal(t, 2, f.dialed(), "one reconnect")
 }
 
+func TestSessionThatDiesRightBeforeTheSendIsReplacedOnce(t *testing.T) {
+	deaths := 1
+	f := &fakes{call: func(_ context.Context, c *fake, _ mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		if deaths--; deaths >= 0 {
+			c.die()
+			return nil, mcppool.NotSent(transport.ErrTransportClosed)
+		}
+		return mcp.NewToolResultText("ok"), nil
+	}}
+	p := newPool(t, f, nil)
+	require.NoError(t, call(t.Context(), p, stdio, "s"))
+	require.Equal(t, 2, f.dialed())
+	deaths = 2
+	err := call(t.Context(), p, stdio, "s")
+	require.ErrorIs(t, err, mcppool.ErrSessionLost)
+	require.True(t, mcppool.SafeToRetry(err))
+	require.Equal(t, 3, f.dialed())
+}
+
 func TestClientThatPanicsLosesOnlyItsSession(t *testing.T) {
 	f := &fakes{call: func(context.Context, *fake, mcp.CallToolRequest) (*mcp.CallToolResult, error) { panic("oh") }}
 	p := newPool(t, f, nil)

@@ -37,6 +37,8 @@ func FuzzKeyEncoding(f *testing.F) {
 	f.Add("x\x01a b", "x\x01a\x02b")
 	f.Add("x\x01\x01A\x031\x02B\x032", "x\x01\x01B\x032\x02A\x031")
 	f.Add("xa", "x\x01a")
+	f.Add("x\x01ab\x02c", "x\x01a\x02bc")
+	f.Add("x\x01\x01A\x03BC", "x\x01\x01AB\x03C")
 	f.Add("x\x01\x01\x01d", "x\x01\x01d")
 	f.Fuzz(func(t *testing.T, a, b string) {
 		s, u := serverFrom(a), serverFrom(b)

@@ -118,10 +118,40 @@ func TestCapNeverEvictsABusySessionNorTheOneJustUsed(t *testing.T) { // B34
 		p := newPool(t, f, &mcppool.Options{MaxSessions: 1})
 		busy := after(func() error { return call(t.Context(), p, stdio, "busy") })
 		time.Sleep(time.Second / 2)
-		require.NoError(t, call(t.Context(), p, stdio, "just used"))
+		require.NoError(t, call(within(t, 2*time.Second), p, stdio, "just used"))
 		require.NoError(t, <-busy)
 		synctest.Wait()
 		require.Equal(t, []int{1, 0}, f.closed(), "busy ended first, so that it is the older one")
+	})
+}
+
+func TestSessionJustUsedIsNotEvictedForBusyOnes(t *testing.T) { // B34
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakes{call: slowCalls(time.Minute)}
+		p := newPool(t, f, &mcppool.Options{MaxSessions: 1})
+		busy := after(func() error { return call(t.Context(), p, stdio, "busy") })
+		synctest.Wait()
+		f.call = nil
+		require.NoError(t, call(t.Context(), p, stdio, "just used"))
+		synctest.Wait()
+		require.Equal(t, []int{0, 0}, f.closed(), "the only idle one was used just now")
+		require.NoError(t, <-busy)
+	})
+}
+
+func TestIdleSessionsMakeRoomAsSoonAsANewOneIsOpen(t *testing.T) { // B34
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakes{}
+		p := newPool(t, f, &mcppool.Options{MaxSessions: 2})
+		for _, scope := range []string{"a", "b"} {
+			require.NoError(t, call(t.Context(), p, stdio, scope))
+			time.Sleep(time.Second)
+		}
+		f.call = slowCalls(time.Minute)
+		c := after(func() error { return call(t.Context(), p, stdio, "c") })
+		synctest.Wait()
+		require.Equal(t, []int{1, 0, 0}, f.closed())
+		require.NoError(t, <-c)
 	})
 }
 

@@ -92,18 +92,40 @@ func (p *Pool) CallTool(ctx context.Context, srv Server, call Call) (*mcp.CallTo
 		return nil, err
 	}
 	s, err := p.borrow(ctx, &srv, call.Scope, call.Check)
-	if err != nil {
-		return nil, wrap(toolOp(call.Tool), &srv, phaseQueue, err)
+	for again := true; err == nil; again = false {
+		var res *mcp.CallToolResult
+		var sent bool
+		res, sent, err = p.callIn(ctx, s, &req, &call, again)
+		if sent {
+			return res, err
+		}
+		s, err = p.borrowAgain(ctx, s, &srv, call.Check)
 	}
+	return nil, wrap(toolOp(call.Tool), &srv, phaseQueue, err)
+}
+
+// callIn makes a call in a borrowed session and gives it back, except when again
+// is set and the session was lost before anything was sent: sent is false then,
+// and the session still borrowed.
+func (p *Pool) callIn(ctx context.Context, s *session, req *mcp.CallToolRequest, call *Call, again bool) (res *mcp.CallToolResult, sent bool, err error) {
 	why := ClosePanicked // unless the client returns
-	defer func() { p.giveBack(s, why, 1) }()
-	res, err := s.callTool(ctx, &req, &call)
-	if err != nil {
+	sent = true
+	defer func() {
+		if sent {
+			p.giveBack(s, why, 1)
+		}
+	}()
+	res, err = s.callTool(ctx, req, call)
+	switch {
+	case err == nil:
+		why = ""
+	case again && isNotSent(err) && s.isLost() && !s.isKilled():
+		sent = false
+	default:
 		err, why = s.outcome(ctx, toolOp(call.Tool), err)
-		return nil, err
+		res = nil
 	}
-	why = ""
-	return res, nil
+	return res, sent, err
 }
 
 // ListTools lists the tools of srv, all pages of them, as the session of scope
