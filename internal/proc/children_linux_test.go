@@ -21,6 +21,16 @@ func init() {
 			started <- hostStart(os.Args[0], "echo")
 		}()
 		p := <-started
+		// End the runtime's spare threads as well, one of which may be the one
+		// that forked.
+		for range 100 {
+			ended := make(chan struct{})
+			go func() {
+				defer close(ended)
+				runtime.LockOSThread()
+			}()
+			<-ended
+		}
 		select {
 		case <-p.Exited():
 			fmt.Println("died:", p.Exit())
