@@ -15,6 +15,7 @@ func init() {
 	// A host whose child is started on a thread that ends right after. Prints
 	// whether the child survives that.
 	modes["host-thread-ends"] = func([]string) {
+		runtime.LockOSThread() // keeps the first thread, which never ends, from the others
 		started := make(chan *proc.Process)
 		go func() {
 			runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
