@@ -58,7 +58,8 @@ type Config struct {
 // pidfd.
 type Process struct {
 	// The host's ends of the three pipes. Deadlines work on them, and Close
-	// interrupts a Read or Write under way.
+	// interrupts a Read or Write under way. On Windows more of a write that was
+	// cut short may have gone out than its count says: nothing may follow it.
 	//
 	// Stdin is closed by Stop and by the program's exit. Stdout and Stderr are
 	// the reader's, who reads them to their end and then calls Drained; they
