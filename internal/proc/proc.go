@@ -35,8 +35,8 @@ import (
 
 // drainTime bounds how long the end of a tree waits for its reader: after the
 // program's exit for what its own children still write, and once they are
-// killed for what is left in the pipes.
-const drainTime = 100 * time.Millisecond
+// killed for what is left in the pipes. A variable for the tests alone.
+var drainTime = 100 * time.Millisecond
 
 // Config says what to start.
 type Config struct {

@@ -94,9 +94,11 @@ func TestDeathOfAWrapperIsSeenWhileItsGrandchildHoldsThePipes(t *testing.T) {
 }
 
 func TestOutputOfAGrandchildIsReadForAWhileAfterTheExit(t *testing.T) {
+	t.Cleanup(proc.SetDrainTime(bound)) // on a busy machine 100 ms may pass before the grandchild gets to run
 	cfg := markedConfig(t, "")
 	cfg.Path, cfg.Args = "/bin/sh", []string{"-c", "(sleep 0.02; echo late) &"}
 	p := start(t, cfg)
+	waitFor(t, "Exited", p.Exited())
 	out, err := io.ReadAll(p.Stdout)
 	p.Drained()
 	require.NoError(t, err)
