@@ -125,7 +125,7 @@ func (p *Pool) refuseLocked() {
 		return
 	}
 	p.closed = true
-	close(p.done)
+	p.end()
 	if p.open == 0 {
 		close(p.empty)
 	}

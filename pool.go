@@ -19,9 +19,11 @@ import (
 // Pool keeps sessions with MCP servers between calls. It is made by [New], is
 // safe for concurrent use, and must be closed.
 type Pool struct {
-	opts Options // resolved by its accessors; never changes
-	id   string  // prefix of its sessions' ids
-	done chan struct{}
+	opts Options         // resolved by its accessors; never changes
+	id   string          // prefix of its sessions' ids
+	life context.Context // ends when the pool takes no more calls
+	end  context.CancelFunc
+	done <-chan struct{} // of life
 	eras eras
 	web  *http.Transport // of the clients of servers at a URL
 	// empty is closed once the pool is closed and has no session left.
@@ -43,6 +45,7 @@ type Pool struct {
 	spares   idleSessions            // the connected ones
 	breakers map[digest]*breaker     // of servers that failed lately
 	reaper   reaper
+	watching bool // the goroutines of watch.go are there
 
 	limits    Limits
 	tally     tally
@@ -62,7 +65,6 @@ type Pool struct {
 func New(opts *Options) (*Pool, error) {
 	p := &Pool{
 		opts:     opts.clone(),
-		done:     make(chan struct{}),
 		web:      newWebTransport(),
 		empty:    make(chan struct{}),
 		sessions: make(map[key]*session),
@@ -77,6 +79,8 @@ func New(opts *Options) (*Pool, error) {
 	if err := p.opts.validate(); err != nil {
 		return nil, err
 	}
+	p.life, p.end = context.WithCancel(context.Background())
+	p.done = p.life.Done()
 	p.limits = p.opts.Limits
 	var id [6]byte
 	_, _ = rand.Read(id[:]) // never fails (crypto/rand)

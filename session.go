@@ -143,6 +143,7 @@ func (p *Pool) newSessionLocked(ctx context.Context, k key, srv *Server, spare b
 	case full != limitNone && p.limits.MaxWaiting > 0 && p.waiting >= p.limits.MaxWaiting:
 		return nil, p.busyLocked(limitWaiting, p.limits.MaxWaiting)
 	}
+	p.watchLocked()
 	p.servers[k.server] = g
 	p.lastID++
 	hurry, _ := ctx.Deadline()

@@ -26,13 +26,9 @@ func (p *Pool) watchLocked() {
 	}
 }
 
-// every runs f in intervals until the pool is closed; ctx ends then.
+// every runs f in intervals until the pool is closed, which ends its ctx.
 func (p *Pool) every(d time.Duration, f func(ctx context.Context)) {
 	defer p.wg.Done()
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	stopped := context.AfterFunc(doneContext{ctx, p.done}, cancel)
-	defer stopped()
 	tick := time.NewTicker(d)
 	defer tick.Stop()
 	for {
@@ -40,25 +36,8 @@ func (p *Pool) every(d time.Duration, f func(ctx context.Context)) {
 		case <-p.done:
 			return
 		case <-tick.C:
-			f(ctx)
+			f(p.life)
 		}
-	}
-}
-
-// doneContext is a ctx that ends when a channel is closed.
-type doneContext struct {
-	context.Context
-	done <-chan struct{}
-}
-
-func (c doneContext) Done() <-chan struct{} { return c.done }
-
-func (c doneContext) Err() error {
-	select {
-	case <-c.done:
-		return context.Canceled
-	default:
-		return nil
 	}
 }
 
