@@ -108,6 +108,15 @@ func TestTheLastAnswerIsDelivered(t *testing.T) {
 	}
 }
 
+// The exit is often seen before the pipe is empty.
+func TestALargeLastAnswerIsDeliveredWhileADaemonHoldsThePipes(t *testing.T) {
+	for range 10 {
+		c := start(t, serverConfig(t))
+		require.Len(t, mustCall(t, c, "lastdaemon", `{"n":2000000}`), 2000004)
+		require.NoError(t, c.Close())
+	}
+}
+
 func TestAServerThatClosesItsStdoutIsLost(t *testing.T) {
 	c := start(t, serverConfig(t, "closeout"))
 	var err error
