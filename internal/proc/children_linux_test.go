@@ -2,13 +2,9 @@ package proc_test
 
 import (
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
 	"os/signal"
 	"runtime"
-	"slices"
-	"strings"
 	"syscall"
 	"time"
 
@@ -16,44 +12,26 @@ import (
 )
 
 func init() {
-	// Starts a grandchild that ignores everything, prints its pid, and ends at
-	// EOF. Options: setsid (it leaves the group), noenv (it loses its
-	// environment), devnull (it holds none of the pipes), stay (the wrapper
-	// ignores EOF).
-	modes["wrapper"] = func(args []string) {
-		cmd := exec.Command(os.Args[0], "ignore-all")
-		cmd.Env = append(os.Environ(), modeEnv+"=ignore-all")
-		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: slices.Contains(args, "setsid")}
-		if !slices.Contains(args, "devnull") {
-			cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
-		}
-		if slices.Contains(args, "noenv") {
-			cmd.Env = []string{modeEnv + "=ignore-all"}
-		}
-		must(cmd.Start())
-		fmt.Println(cmd.Process.Pid)
-		if slices.Contains(args, "stay") {
-			select {}
-		}
-		_, _ = io.Copy(io.Discard, os.Stdin)
-	}
-
-	// A host with one child that ignores everything. Prints the child's pid.
-	modes["host"] = func([]string) {
-		p := hostStart(os.Args[0], "ignore-all")
-		fmt.Println(p.Pid())
-		select {}
-	}
-
 	// A host whose child is started on a thread that ends right after. Prints
 	// whether the child survives that.
 	modes["host-thread-ends"] = func([]string) {
+		runtime.LockOSThread() // keeps the first thread, which never ends, from the others
 		started := make(chan *proc.Process)
 		go func() {
 			runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
 			started <- hostStart(os.Args[0], "echo")
 		}()
 		p := <-started
+		// End the runtime's spare threads as well, one of which may be the one
+		// that forked.
+		for range 100 {
+			ended := make(chan struct{})
+			go func() {
+				defer close(ended)
+				runtime.LockOSThread()
+			}()
+			<-ended
+		}
 		select {
 		case <-p.Exited():
 			fmt.Println("died:", p.Exit())
@@ -92,15 +70,8 @@ func init() {
 	modes["stopped"] = func([]string) {
 		ready()
 		_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
-		select {}
+		forever()
 	}
-}
-
-func hostStart(self, mode string, args ...string) *proc.Process {
-	env := slices.DeleteFunc(os.Environ(), func(e string) bool { return strings.HasPrefix(e, modeEnv+"=") })
-	p, err := proc.Start(proc.Config{Path: self, Args: args, Env: append(env, modeEnv+"="+mode)})
-	must(err)
-	return p
 }
 
 func readPid(p *proc.Process) int {
@@ -108,10 +79,4 @@ func readPid(p *proc.Process) int {
 	_, err := fmt.Fscanln(p.Stdout, &pid)
 	must(err)
 	return pid
-}
-
-func must(err error) {
-	if err != nil {
-		panic(err)
-	}
 }

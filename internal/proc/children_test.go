@@ -1,13 +1,19 @@
 package proc_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"os/signal"
+	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
+
+	"github.com/mcppool/mcppool/internal/proc"
 )
 
 // modes are the children that the test binary can play, by name. A mode that
@@ -24,21 +30,23 @@ var modes = map[string]func(args []string){
 	// Ends on SIGTERM only, and says so.
 	"ignore-eof": func([]string) {
 		term := make(chan os.Signal, 1)
-		signal.Notify(term, syscall.SIGTERM)
+		signal.Notify(term, syscall.SIGTERM, os.Interrupt)
 		ready()
 		<-term
 		os.Exit(7)
 	},
-	"ignore-all": func([]string) {
-		signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
-		ready()
-		select {}
+	"ignore-all": func(args []string) {
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGTERM, os.Interrupt, syscall.SIGHUP)
+		if !slices.Contains(args, "quiet") {
+			ready()
+		}
+		forever()
 	},
 	// Takes its time after EOF. A SIGTERM makes it exit with 9.
 	"slow-exit": func(args []string) {
 		d, _ := time.ParseDuration(args[0])
 		term := make(chan os.Signal, 1)
-		signal.Notify(term, syscall.SIGTERM)
+		signal.Notify(term, syscall.SIGTERM, os.Interrupt)
 		ready()
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		select {
@@ -68,6 +76,64 @@ var modes = map[string]func(args []string){
 			fmt.Println(entry)
 		}
 	},
+}
+
+func init() {
+	// A host with one child that ignores everything. Prints the child's pid.
+	modes["host"] = func([]string) {
+		p := hostStart(os.Args[0], "ignore-all")
+		_, err := fmt.Fscanln(p.Stdout, new(string)) // it is ready
+		must(err)
+		fmt.Println(p.Pid())
+		forever()
+	}
+
+	// Starts a grandchild that ignores everything, prints its pid, and ends at
+	// EOF. Options: detached (it leaves the group), noenv (it loses its
+	// environment), devnull (it holds none of the pipes), stay (the wrapper
+	// ignores EOF).
+	modes["wrapper"] = func(args []string) {
+		cmd := exec.Command(os.Args[0], "quiet")
+		cmd.Env = append(os.Environ(), modeEnv+"=ignore-all")
+		if slices.Contains(args, "detached") {
+			cmd.SysProcAttr = detached
+		}
+		if !slices.Contains(args, "devnull") {
+			cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+		}
+		if slices.Contains(args, "noenv") {
+			cmd.Env = []string{modeEnv + "=ignore-all"}
+		}
+		must(cmd.Start())
+		fmt.Println(cmd.Process.Pid)
+		if slices.Contains(args, "stay") {
+			forever()
+		}
+		_, _ = io.Copy(io.Discard, os.Stdin)
+	}
+
+	// Prints its arguments as JSON.
+	modes["args"] = func(args []string) { must(json.NewEncoder(os.Stdout).Encode(args)) }
+}
+
+func hostStart(self, mode string, args ...string) *proc.Process {
+	env := slices.DeleteFunc(os.Environ(), func(e string) bool { return strings.HasPrefix(e, modeEnv+"=") })
+	p, err := proc.Start(proc.Config{Path: self, Args: args, Env: append(env, modeEnv+"="+mode)})
+	must(err)
+	return p
+}
+
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+// forever never returns. An empty select would be taken for a deadlock.
+func forever() {
+	for {
+		time.Sleep(time.Hour)
+	}
 }
 
 // ready tells the test that signal handlers are in place.

@@ -3,8 +3,10 @@ package proc
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
+	"unicode/utf16"
 	"unsafe"
 )
 
@@ -34,18 +36,28 @@ const maxBatchLine = 8191
 //
 // The options keep the registry's AutoRun commands out (/d), "!" what it is
 // (/v:off), and have /s strip the outermost pair of quotes and nothing else.
-// Within quotes cmd.exe takes everything literally but "%", which expands
-// variables everywhere and has no escape on a command line. A doubled quote
-// leaves it within quotes and is read as one by a C program's argv.
+//
+// Between quotes cmd.exe takes everything literally but "%", which expands
+// variables everywhere and has no escape on a command line. A quote within an
+// argument has one spelling that all programs read alike, \", and cmd.exe, to
+// which the backslash means nothing, takes it for the end of the quotes: what
+// follows must then be free of what cmd.exe acts on. The batch file itself
+// reads the line a second time where it says %*, so that "^" escapes nothing.
 func batchCmdLine(shell, path string, args []string) (string, error) {
+	quotes := slices.ContainsFunc(args, func(arg string) bool { return strings.Contains(arg, `"`) })
+	if strings.Contains(path, `"`) {
+		return "", &BatchArgError{Index: -1, Reason: "it holds a quote"}
+	}
 	var b strings.Builder
 	b.WriteString(`"` + shell + `" /d /e:on /v:off /s /c "`)
 	for i, arg := range append([]string{path}, args...) {
-		if j := strings.IndexAny(arg, "%\r\n\x00"); j >= 0 {
-			return "", &BatchArgError{Index: i - 1, Reason: fmt.Sprintf("cmd.exe can't be given %q safely: run the program behind the batch file instead", arg[j])}
+		refused := "%\r\n\x00"
+		if i > 0 && quotes {
+			refused += "&|<>^()"
 		}
-		if i == 0 && strings.Contains(arg, `"`) {
-			return "", &BatchArgError{Index: -1, Reason: "holds a quote"}
+		if j := strings.IndexAny(arg, refused); j >= 0 {
+			return "", &BatchArgError{Index: i - 1, Reason: fmt.Sprintf(
+				"cmd.exe can't be given %q safely here: run the program behind the batch file instead", arg[j])}
 		}
 		if i > 0 {
 			b.WriteByte(' ')
@@ -53,15 +65,15 @@ func batchCmdLine(shell, path string, args []string) (string, error) {
 		quoteBatchArg(&b, arg)
 	}
 	b.WriteString(`"`)
-	if n := len(syscall.StringToUTF16(b.String())); n > maxBatchLine {
-		return "", &BatchArgError{Index: len(args) - 1, Reason: fmt.Sprintf("cmd.exe reads no more than %d characters of a command line", maxBatchLine)}
+	if len(utf16.Encode([]rune(b.String()))) > maxBatchLine {
+		return "", &BatchArgError{Index: len(args) - 1, Reason: fmt.Sprintf(
+			"cmd.exe reads no more than %d characters of a command line", maxBatchLine)}
 	}
 	return b.String(), nil
 }
 
-// quoteBatchArg writes arg so that both cmd.exe and the C runtime's rules for
-// argv read it as one argument: backslashes count only before a quote, where
-// each is doubled.
+// quoteBatchArg writes arg as C programs read their argv: backslashes count
+// only before a quote, where each is doubled.
 func quoteBatchArg(b *strings.Builder, arg string) {
 	b.WriteByte('"')
 	backslashes := 0
@@ -70,8 +82,7 @@ func quoteBatchArg(b *strings.Builder, arg string) {
 		case '\\':
 			backslashes++
 		case '"':
-			b.WriteString(strings.Repeat(`\`, backslashes))
-			b.WriteByte('"')
+			b.WriteString(strings.Repeat(`\`, backslashes+1))
 			backslashes = 0
 		default:
 			backslashes = 0

@@ -12,19 +12,21 @@ import (
 type member struct {
 	pid, ppid, pgrp int
 	state           byte
+	threads         int
 	start           uint64 // clock ticks since boot
 }
 
-func (m member) alive() bool { return m.state != 'Z' && m.state != 'X' }
+// alive reports whether anything of m runs: the first thread of a process that
+// was killed may be a zombie while others are still on their way out, and with
+// them its files.
+func (m member) alive() bool { return m.state != 'Z' && m.state != 'X' || m.threads > 1 }
 
 func (m member) same(other member) bool { return m.pid == other.pid && m.start == other.start }
 
 // readMember reads /proc/<pid>/stat.
-func readMember(pid int, buf []byte) (member, bool) {
-	data, ok := readProc(pid, "stat", buf)
-	if !ok {
-		return member{}, false
-	}
+func readMember(pid int) (member, bool) {
+	var buf [1024]byte
+	data := readProc(pid, "stat", buf[:])
 	// The second field is the program's name in parentheses, which may hold anything.
 	_, rest, ok := cutLast(data, ')')
 	if !ok {
@@ -38,6 +40,7 @@ func readMember(pid int, buf []byte) (member, bool) {
 	m := member{pid: pid, state: f[0][0]}
 	m.ppid, _ = strconv.Atoi(string(f[1]))
 	m.pgrp, _ = strconv.Atoi(string(f[2]))
+	m.threads, _ = strconv.Atoi(string(f[17]))
 	m.start, _ = strconv.ParseUint(string(f[fields-1]), 10, 64)
 	return m, true
 }
@@ -50,25 +53,21 @@ func cutLast(data []byte, sep byte) (before, after []byte, found bool) {
 	return data[:i], data[i+1:], true
 }
 
-// readProc reads what fits into buf of /proc/<pid>/<name>.
-func readProc(pid int, name string, buf []byte) ([]byte, bool) {
+// readProc returns what one read(2) into buf gives of /proc/<pid>/<name>:
+// everything, unless that is longer. It is empty if the process is gone or not
+// the host's to look at.
+func readProc(pid int, name string, buf []byte) []byte {
 	fd, err := syscall.Open("/proc/"+strconv.Itoa(pid)+"/"+name, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
 	if err != nil {
-		return nil, false
+		return nil
 	}
 	defer syscall.Close(fd)
-	n := 0
-	for n < len(buf) {
-		k, err := syscall.Read(fd, buf[n:])
-		if err == syscall.EINTR {
-			continue
+	for {
+		n, err := syscall.Read(fd, buf)
+		if err != syscall.EINTR {
+			return buf[:max(n, 0)]
 		}
-		if err != nil || k <= 0 {
-			break
-		}
-		n += k
 	}
-	return buf[:n], n > 0
 }
 
 const (
@@ -97,8 +96,7 @@ func (m member) kill() {
 
 // still reports whether m's pid is m's still.
 func (m member) still() bool {
-	var buf [1024]byte
-	now, ok := readMember(m.pid, buf[:])
+	now, ok := readMember(m.pid)
 	return ok && now.same(m)
 }
 
@@ -106,8 +104,7 @@ func (m member) still() bool {
 // is a container's first process, or a subreaper, gets those that lost their
 // parents, and nobody else would reap them.
 func (m member) reapOrphan() {
-	var buf [1024]byte
-	now, ok := readMember(m.pid, buf[:])
+	now, ok := readMember(m.pid)
 	if ok && now.same(m) && !now.alive() && now.ppid == os.Getpid() {
 		syscall.Wait4(m.pid, nil, syscall.WNOHANG, nil)
 	}

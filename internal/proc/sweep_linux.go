@@ -42,6 +42,7 @@ type sweep struct {
 	trees []wanted
 	found [][]member // of trees, by index; set once done is closed
 	done  chan struct{}
+	buf   []byte
 }
 
 // find returns the members of one tree but for its leader. Zombies are among
@@ -50,7 +51,7 @@ func (s *sweeper) find(tree wanted) []member {
 	s.mu.Lock()
 	first := s.next == nil
 	if first {
-		s.next = &sweep{done: make(chan struct{})}
+		s.next = &sweep{done: make(chan struct{}), buf: make([]byte, 4<<10)}
 	}
 	walk := s.next
 	index := len(walk.trees)
@@ -74,8 +75,7 @@ func (s *sweep) run() {
 	defer close(s.done)
 	s.found = make([][]member, len(s.trees))
 	deadline := time.Now().Add(walkTime)
-	buf := make([]byte, maxEnviron)
-	since := s.since(buf)
+	since := s.since()
 
 	members := make(map[int]member) // whoever may be a member, by pid
 	trees := make(map[int]int)      // the index of the tree a pid belongs to, -1 for none
@@ -83,12 +83,12 @@ func (s *sweep) run() {
 		if time.Now().After(deadline) {
 			break
 		}
-		m, ok := readMember(pid, buf)
+		m, ok := readMember(pid)
 		if !ok || m.start < since || pid == os.Getpid() {
 			continue
 		}
 		members[pid] = m
-		if i := s.treeOf(m, buf); i >= 0 {
+		if i := s.treeOf(m); i >= 0 {
 			trees[pid] = i
 		}
 	}
@@ -101,10 +101,10 @@ func (s *sweep) run() {
 }
 
 // since returns the start time of the oldest leader: no member is older.
-func (s *sweep) since(buf []byte) uint64 {
+func (s *sweep) since() uint64 {
 	var oldest uint64
 	for i, tree := range s.trees {
-		leader, ok := readMember(tree.leader, buf)
+		leader, ok := readMember(tree.leader)
 		if !ok || tree.noGroup {
 			return 0
 		}
@@ -116,14 +116,25 @@ func (s *sweep) since(buf []byte) uint64 {
 }
 
 // treeOf returns the index of the tree that m itself shows to belong to, or -1.
-func (s *sweep) treeOf(m member, buf []byte) int {
+func (s *sweep) treeOf(m member) int {
 	for i, tree := range s.trees {
 		if m.pgrp == tree.leader && !tree.noGroup || slices.ContainsFunc(tree.known, m.same) {
 			return i
 		}
 	}
-	environ, _ := readProc(m.pid, "environ", buf)
-	return s.marked(environ)
+	return s.marked(s.environ(m.pid))
+}
+
+// environ returns the environment that pid was started with, cut off after
+// maxEnviron bytes. It is valid until the next call.
+func (s *sweep) environ(pid int) []byte {
+	for {
+		environ := readProc(pid, "environ", s.buf)
+		if len(environ) < len(s.buf) || len(s.buf) >= maxEnviron {
+			return environ
+		}
+		s.buf = make([]byte, 4*len(s.buf))
+	}
 }
 
 // marked returns the index of the tree whose marker environ holds, or -1.

@@ -1,7 +1,9 @@
 package proc_test
 
 import (
+	"io"
 	"os"
+	"os/exec"
 	"runtime"
 	"strconv"
 	"strings"
@@ -53,7 +55,7 @@ func TestStopKillsAGrandchildThatOutlivesItsParent(t *testing.T) {
 }
 
 func TestStopKillsAGrandchildThatLeftTheGroup(t *testing.T) {
-	p := start(t, markedConfig(t, "wrapper", "setsid", "devnull"))
+	p := start(t, markedConfig(t, "wrapper", "detached", "devnull"))
 	grandchild := grandchildOf(t, p)
 	drain(p)
 	p.Stop(bound)
@@ -62,7 +64,7 @@ func TestStopKillsAGrandchildThatLeftTheGroup(t *testing.T) {
 }
 
 func TestStopKillsAGrandchildThatLeftTheGroupAndItsEnvironment(t *testing.T) {
-	p := start(t, markedConfig(t, "wrapper", "setsid", "noenv", "devnull", "stay"))
+	p := start(t, markedConfig(t, "wrapper", "detached", "noenv", "devnull", "stay"))
 	grandchild := grandchildOf(t, p)
 	drain(p)
 	p.Stop(stopTime)
@@ -70,7 +72,7 @@ func TestStopKillsAGrandchildThatLeftTheGroupAndItsEnvironment(t *testing.T) {
 }
 
 func TestKillTakesADaemonAlong(t *testing.T) {
-	p := start(t, markedConfig(t, "wrapper", "setsid", "stay"))
+	p := start(t, markedConfig(t, "wrapper", "detached", "stay"))
 	grandchild := grandchildOf(t, p)
 	drain(p)
 	p.Kill()
@@ -80,7 +82,7 @@ func TestKillTakesADaemonAlong(t *testing.T) {
 }
 
 func TestDeathOfAWrapperIsSeenWhileItsGrandchildHoldsThePipes(t *testing.T) {
-	p := start(t, markedConfig(t, "wrapper", "setsid", "stay"))
+	p := start(t, markedConfig(t, "wrapper", "detached", "stay"))
 	grandchild := grandchildOf(t, p)
 	drain(p)
 	require.NoError(t, syscall.Kill(p.Pid(), syscall.SIGKILL))
@@ -89,6 +91,16 @@ func TestDeathOfAWrapperIsSeenWhileItsGrandchildHoldsThePipes(t *testing.T) {
 	require.Equal(t, proc.Exit{Code: -1, Signal: "killed"}, p.Exit())
 	waitFor(t, "Done", p.Done())
 	require.False(t, alive(grandchild))
+}
+
+func TestOutputOfAGrandchildIsReadForAWhileAfterTheExit(t *testing.T) {
+	cfg := markedConfig(t, "")
+	cfg.Path, cfg.Args = "/bin/sh", []string{"-c", "(sleep 0.02; echo late) &"}
+	p := start(t, cfg)
+	out, err := io.ReadAll(p.Stdout)
+	p.Drained()
+	require.NoError(t, err)
+	require.Equal(t, "late\n", string(out))
 }
 
 func TestStoppedChildIsEndedBySIGTERM(t *testing.T) {
@@ -125,7 +137,7 @@ func TestChildOutlivesTheThreadThatStartedIt(t *testing.T) {
 }
 
 func TestOrphansAreReapedByAHostThatInheritsThem(t *testing.T) {
-	for _, option := range []string{"", "setsid"} {
+	for _, option := range []string{"", "detached"} {
 		t.Run(option, func(t *testing.T) {
 			host := start(t, markedConfig(t, "host-subreaper", option))
 			require.Equal(t, "children left: 0\n", readLine(t, host))
@@ -138,18 +150,18 @@ func TestHostThatIgnoresSIGCHLDLeavesNothing(t *testing.T) {
 	require.Equal(t, "alive: false exit status unknown\n", readLine(t, host))
 }
 
-func TestIdleProcessHasOneGoroutineFourFdsAndNoThread(t *testing.T) {
+func TestIdleProcessHasAtMostOneGoroutineFourFdsAndNoThread(t *testing.T) {
 	cfg := markedConfig(t, "echo")
 	const n = 50
 	first := start(t, cfg) // whose pool of threads is not counted
 	fds, goroutines, before := len(openFds(t)), runtime.NumGoroutine(), threads(t)
 	for range n {
-		start(t, cfg)
+		start(t, cfg).Drained()
 	}
-	require.Equal(t, goroutines+n, runtime.NumGoroutine())
+	require.LessOrEqual(t, runtime.NumGoroutine(), goroutines+n)
 	require.Equal(t, fds+4*n, len(openFds(t)))
 	require.Less(t, threads(t), before+10)
-	first.Stop(0)
+	first.Drained()
 }
 
 func TestManyStartsAndStopsLeaveThreadsWhereTheyWere(t *testing.T) {
@@ -195,4 +207,75 @@ func TestTreesThatEndTogetherShareOneWalk(t *testing.T) {
 	for _, p := range all {
 		waitFor(t, "Done", p.Done())
 	}
+}
+
+func TestEnvironmentOfAChildIsWhatConfigSaysAndTheMarker(t *testing.T) {
+	cfg := markedConfig(t, "show")
+	cfg.Env = append(cfg.Env, proc.TreeEnv+"=of an outer host", "A=b")
+	p := start(t, cfg)
+	out, err := io.ReadAll(p.Stdout)
+	require.NoError(t, err)
+	p.Drained()
+	var env []string
+	var marker string
+	for line := range strings.Lines(string(out)) {
+		line = strings.TrimSpace(line)
+		switch {
+		case strings.HasPrefix(line, proc.TreeEnv+"="):
+			require.Empty(t, marker, "two markers")
+			marker = line
+		case !strings.HasPrefix(line, "dir="):
+			env = append(env, line)
+		}
+	}
+	require.Equal(t, append(cfg.Env[:3:3], "A=b"), env)
+	require.NotContains(t, marker, "outer")
+	require.Len(t, marker, len(proc.TreeEnv)+1+32)
+}
+
+func TestEmptyEnvironmentStaysEmptyButForTheMarker(t *testing.T) {
+	leavesNothing(t)
+	p := start(t, proc.Config{Path: "/usr/bin/env"})
+	out, err := io.ReadAll(p.Stdout)
+	require.NoError(t, err)
+	p.Drained()
+	require.Regexp(t, "^"+proc.TreeEnv+"=[0-9a-f]{32}\n$", string(out))
+}
+
+// BenchmarkStartStop is what a process costs that does nothing, from its start
+// to its end.
+func BenchmarkStartStop(b *testing.B) {
+	cfg := proc.Config{Path: "/bin/cat"}
+	var starts time.Duration
+	for b.Loop() {
+		began := time.Now()
+		p, err := proc.Start(cfg)
+		starts += time.Since(began)
+		require.NoError(b, err)
+		p.Drained()
+		p.Stop(bound)
+	}
+	b.ReportMetric(float64(starts.Nanoseconds())/float64(b.N), "start-ns/op")
+}
+
+// BenchmarkExecStartWait is the same with os/exec, which looks after one
+// process and no tree.
+func BenchmarkExecStartWait(b *testing.B) {
+	var starts time.Duration
+	for b.Loop() {
+		began := time.Now()
+		cmd := exec.Command("/bin/cat")
+		cmd.Env = []string{}
+		stdin, err := cmd.StdinPipe()
+		require.NoError(b, err)
+		_, err = cmd.StdoutPipe()
+		require.NoError(b, err)
+		_, err = cmd.StderrPipe()
+		require.NoError(b, err)
+		require.NoError(b, cmd.Start())
+		starts += time.Since(began)
+		require.NoError(b, stdin.Close())
+		require.NoError(b, cmd.Wait())
+	}
+	b.ReportMetric(float64(starts.Nanoseconds())/float64(b.N), "start-ns/op")
 }
