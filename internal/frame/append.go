@@ -116,7 +116,7 @@ func appendString(dst []byte, s string) []byte {
 			continue
 		}
 		r, n := utf8.DecodeRuneInString(s[i:])
-		if r == utf8.RuneError && n == 1 || r == '\u2028' || r == '\u2029' {
+		if r == utf8.RuneError || r == '\u2028' || r == '\u2029' {
 			dst = append(dst, s[run:i]...)
 			dst = append(dst, '\\', 'u', hex[r>>12], hex[r>>8&15], hex[r>>4&15], hex[r&15])
 			run = i + n

@@ -23,6 +23,7 @@ func TestAppendWritesOneLineOfJSON(t *testing.T) {
 		{frame.AppendToolCall(nil, 7, "t", nil, nil), `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"t","arguments":{}}}`},
 		{frame.AppendToolCall(nil, 7, "a\"b", broken, broken), `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"a\"b","arguments":{  "a": 1 },"_meta":{  "a": 1 }}}`},
 		{frame.AppendResult(nil, []byte(`"x"`), []byte(`{}`)), `{"jsonrpc":"2.0","id":"x","result":{}}`},
+		{frame.AppendResult(nil, []byte("[\r7]"), []byte(`{}`)), `{"jsonrpc":"2.0","id":[ 7],"result":{}}`},
 		{frame.AppendResult(nil, nil, broken), `{"jsonrpc":"2.0","id":null,"result":{  "a": 1 }}`},
 		{frame.AppendError(nil, []byte(`7.0`), -32601, "no \"x\"", nil), `{"jsonrpc":"2.0","id":7.0,"error":{"code":-32601,"message":"no \"x\""}}`},
 		{frame.AppendError(nil, nil, 1, "m", broken), `{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":"m","data":{  "a": 1 }}}`},

@@ -38,11 +38,7 @@ func ParseID(raw []byte) ID {
 	}
 	digits := raw
 	if raw[0] == '"' {
-		s := jsonscan.New(raw)
-		digits = nil
-		if str := s.String(); str.Plain() {
-			digits = str.Body
-		}
+		digits = raw[1 : len(raw)-1]
 	}
 	if n, ok := integer(digits); ok {
 		return ID{Kind: Integer, Int: n}

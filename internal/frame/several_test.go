@@ -60,6 +60,7 @@ func TestSalvageFindsGluedMessages(t *testing.T) {
 		{"a request that was logged", `received ` + ping, nil},
 		{"a request behind a response that was logged", `sent ` + answer7 + ping, []string{answer7}},
 		{"a request behind a JSON log line", `{"level":"info"}` + ping, nil},
+		{"a request behind half an object", `{ ` + ping, nil},
 		{"nothing", `INFO started`, nil},
 		{"a blank line", ``, nil},
 		{"an object", `INFO {"a":1}`, nil},

@@ -66,7 +66,7 @@ func Repair(text []byte) []byte {
 		switch {
 		case c == '"':
 			inString = !inString
-		case inString && c == '\\' && i+1 < len(text) && text[i+1] >= ' ':
+		case inString && c == '\\' && i+1 < len(text):
 			out = append(out, c)
 			i++
 			c = text[i]

@@ -39,6 +39,7 @@ func TestLineReplacesLineBreaksAndLeavesItsInputAlone(t *testing.T) {
 	require.Equal(t, `{    "a": "x\ny",    "b": [ 1 ] }`, string(line))
 	require.Equal(t, "{\r\n  \"a\": \"x\\ny\",\n\n  \"b\": [\r1\n]\n}", string(text))
 	require.JSONEq(t, string(text), string(line))
+	require.Equal(t, `[ ]`, string(jsonscan.Line([]byte("[\r]"))))
 	require.Equal(t, `x {   }`, string(jsonscan.AppendLine([]byte("x "), []byte("{\n\r\n}"))))
 	require.Equal(t, "\n{ }", string(jsonscan.AppendLine([]byte("\n"), []byte("{\n}"))), "what was there is kept")
 }
@@ -53,6 +54,7 @@ func TestRepairEscapesControlCharactersInStringsOnly(t *testing.T) {
 		require.Equal(t, c.want, string(got))
 		require.True(t, json.Valid(got))
 	}
+	require.False(t, json.Valid(jsonscan.Repair([]byte("\"\t\\\t\""))), "a control character that is itself escaped has no one meaning")
 	for _, text := range []string{`{}`, "{\t}", `{`, `{"a":"x`, "{\x00}", "x\"\t\""} {
 		require.Nil(t, jsonscan.Repair([]byte(text)), "%q", text)
 	}

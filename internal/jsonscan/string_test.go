@@ -49,7 +49,7 @@ func TestDecodeAgreesWithEncodingJSON(t *testing.T) {
 }
 
 func TestEveryByteAtEveryPlaceOfAWordIsSeen(t *testing.T) {
-	for length := 1; length <= 20; length++ {
+	for _, length := range []int{1, 7, 8, 9, 16, 17} {
 		for at := range length {
 			for c := range 256 {
 				body := []byte(strings.Repeat("z", length))
@@ -59,6 +59,17 @@ func TestEveryByteAtEveryPlaceOfAWordIsSeen(t *testing.T) {
 				requireSameString(t, []byte(`"`+string(body)+`"`))
 			}
 		}
+	}
+}
+
+func TestAStringIsPlainWhateverComesBehindIt(t *testing.T) {
+	for _, text := range []string{`["a","é"]`, "[\"a\",\"\xff\xff\xff\xff\"]", `["a","\n"]`, `["12345678","é"]`} {
+		s := jsonscan.New([]byte(text))
+		s.Enter('[')
+		s.Elem()
+		require.True(t, s.String().Plain(), text)
+		s.Elem()
+		require.False(t, s.String().Plain(), text)
 	}
 }
 

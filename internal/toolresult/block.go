@@ -21,66 +21,48 @@ func decodeBlock(s *jsonscan.Scanner) (mcp.Content, error) {
 	return mcp.UnmarshalContent(raw)
 }
 
-// blockMembers is the set of members that a block has had so far.
-type blockMembers uint8
-
-const (
-	blockType blockMembers = 1 << iota
-	blockText
-	blockData
-	blockMIMEType
-	blockMeta
-	blockAnnotations
-	blockResource
-)
-
 // commonBlock reads a block of text, image, audio or resource that has no
-// surprises; otherwise it returns nil, and s is anywhere.
+// surprises; otherwise it returns nil, and s is anywhere. Of a member that
+// occurs twice the last one counts, as in encoding/json.
 func commonBlock(s *jsonscan.Scanner) mcp.Content {
-	if !s.Enter('{') {
-		return nil
-	}
 	var (
 		typ, text, data, mimeType jsonscan.String
 		meta                      *mcp.Meta
-		annotations               *mcp.Annotations
+		annotated                 mcp.Annotated
 		resource                  mcp.ResourceContents
-		seen                      blockMembers
 	)
+	s.Enter('{')
 	for key, more := s.Key(); more; key, more = s.Key() {
-		var bit blockMembers
-		var ok bool
+		ok := true
 		switch string(key.Body) {
 		case "type":
-			bit, ok = blockType, plainString(s, &typ) && typ.Plain()
+			typ = s.String()
 		case "text":
-			bit, ok = blockText, plainString(s, &text)
+			text = s.String()
 		case "data":
-			bit, ok = blockData, plainString(s, &data)
+			data = s.String()
 		case "mimeType":
-			bit, ok = blockMIMEType, plainString(s, &mimeType)
+			mimeType = s.String()
 		case "_meta":
-			bit = blockMeta
 			meta, ok = unmarshal[mcp.Meta](s.Skip())
 		case "annotations":
-			bit = blockAnnotations
-			annotations, ok = unmarshal[mcp.Annotations](s.Skip())
+			if annotated.Annotations != nil {
+				return nil // encoding/json merges the two
+			}
+			annotated.Annotations, ok = unmarshal[mcp.Annotations](s.Skip())
 		case "resource":
-			bit = blockResource
 			resource = commonResource(s)
 			ok = resource != nil
 		default:
 			return nil
 		}
-		if !ok || seen&bit != 0 {
+		if !ok {
 			return nil
 		}
-		seen |= bit
 	}
 	if s.Err() != nil {
 		return nil
 	}
-	annotated := mcp.Annotated{Annotations: annotations}
 	switch string(typ.Body) {
 	case mcp.ContentTypeText:
 		return mcp.TextContent{Annotated: annotated, Meta: meta, Type: mcp.ContentTypeText, Text: text.Decode()}
@@ -96,58 +78,34 @@ func commonBlock(s *jsonscan.Scanner) mcp.Content {
 	return nil
 }
 
-// commonResource reads the resource of an embedded resource.
+// commonResource reads the resource of an embedded resource, like commonBlock.
 func commonResource(s *jsonscan.Scanner) mcp.ResourceContents {
-	if s.Peek() != '{' {
-		return nil
-	}
-	s.Enter('{')
-	const (
-		hasURI = 1 << iota
-		hasMIMEType
-		hasText
-		hasBlob
-	)
 	var uri, mimeType, text, blob jsonscan.String
-	seen := 0
+	var hasText, hasBlob bool
+	s.Enter('{')
 	for key, more := s.Key(); more; key, more = s.Key() {
-		var bit int
-		var ok bool
 		switch string(key.Body) {
 		case "uri":
-			bit, ok = hasURI, plainString(s, &uri)
+			uri = s.String()
 		case "mimeType":
-			bit, ok = hasMIMEType, plainString(s, &mimeType)
+			mimeType = s.String()
 		case "text":
-			bit, ok = hasText, plainString(s, &text)
+			text, hasText = s.String(), true
 		case "blob":
-			bit, ok = hasBlob, plainString(s, &blob)
+			blob, hasBlob = s.String(), true
 		default:
 			return nil
 		}
-		if !ok || seen&bit != 0 {
-			return nil
-		}
-		seen |= bit
 	}
 	switch {
 	case s.Err() != nil || len(uri.Body) == 0:
 		return nil
-	case seen&hasText != 0: // counts even next to a blob
+	case hasText: // counts even next to a blob
 		return mcp.TextResourceContents{URI: uri.Decode(), MIMEType: decodeMIMEType(mimeType), Text: text.Decode()}
-	case seen&hasBlob != 0:
+	case hasBlob:
 		return mcp.BlobResourceContents{URI: uri.Decode(), MIMEType: decodeMIMEType(mimeType), Blob: blob.Decode()}
 	}
 	return nil
-}
-
-// plainString reads a string, if the next value is one.
-func plainString(s *jsonscan.Scanner, str *jsonscan.String) bool {
-	if s.Peek() != '"' {
-		return false
-	}
-	*str = s.String()
-	return true
 }
 
 // decodeMIMEType allocates nothing for the types that are common.

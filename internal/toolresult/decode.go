@@ -44,38 +44,32 @@ func Decode(raw []byte, unknown Unknown) (*mcp.CallToolResult, error) {
 	return general(raw, unknown)
 }
 
-// common decodes a result that has no surprises; otherwise it returns nil.
+// common decodes a result that has no surprises; otherwise it returns nil. Of a
+// member that occurs twice the last one counts, as in encoding/json.
 func common(s *jsonscan.Scanner) *mcp.CallToolResult {
-	if !s.Enter('{') {
-		return nil
-	}
+	s.Enter('{')
 	r := new(mcp.CallToolResult)
-	var seen members
-	for key, ok := s.Key(); ok; key, ok = s.Key() {
-		var ok bool
+	for key, more := s.Key(); more; key, more = s.Key() {
+		ok := true
 		switch string(key.Body) {
 		case "content":
-			ok = seen.first(content) && commonContent(s, r)
+			r.Content, ok = commonContent(s)
 		case "isError":
 			value := string(s.Skip())
 			r.IsError = value == "true"
-			ok = seen.first(isError) && (value == "true" || value == "false")
+			ok = value == "true" || value == "false"
 		case "structuredContent":
-			ok = seen.first(structured)
 			raw := s.Skip()
 			r.RawStructuredContent = bytes.Clone(raw)
 			r.StructuredContent = decodeAny(raw)
 		case "_meta":
 			r.Meta, ok = unmarshal[mcp.Meta](s.Skip())
-			ok = ok && seen.first(meta)
 		case "resultType":
-			ok = seen.first(resultType) && s.Peek() == '"'
 			r.ResultType = mcp.ResultType(decodeString(s))
 		case "requestState":
-			ok = seen.first(requestState) && s.Peek() == '"'
 			r.RequestState = decodeString(s)
 		case "inputRequests":
-			ok = seen.first(inputRequests) && json.Unmarshal(s.Skip(), &r.InputRequests) == nil
+			ok = json.Unmarshal(s.Skip(), &r.InputRequests) == nil
 		default:
 			ok = key.Plain() && !foldsToMember(key.Body)
 			s.Skip()
@@ -90,24 +84,16 @@ func common(s *jsonscan.Scanner) *mcp.CallToolResult {
 	return r
 }
 
-// members is the set of members that an object has had so far. What
-// encoding/json does with a second one depends on its Go type.
-type members uint8
-
-const (
-	content members = 1 << iota
-	isError
-	structured
-	meta
-	resultType
-	requestState
-	inputRequests
-)
-
-func (m *members) first(bit members) bool {
-	again := *m&bit != 0
-	*m |= bit
-	return !again
+func commonContent(s *jsonscan.Scanner) (content []mcp.Content, ok bool) {
+	s.Enter('[')
+	for s.Elem() {
+		block, err := decodeBlock(s)
+		if err != nil {
+			return nil, false
+		}
+		content = append(content, block)
+	}
+	return content, true // a syntax error is for End to find
 }
 
 // foldsToMember says whether encoding/json, which ignores case, would take a
@@ -119,21 +105,6 @@ func foldsToMember(key []byte) bool {
 		}
 	}
 	return false
-}
-
-func commonContent(s *jsonscan.Scanner, r *mcp.CallToolResult) bool {
-	if s.Peek() != '[' {
-		return false
-	}
-	s.Enter('[')
-	for s.Elem() {
-		block, err := decodeBlock(s)
-		if err != nil {
-			return false
-		}
-		r.Content = append(r.Content, block)
-	}
-	return true
 }
 
 // general decodes a result as mcp.CallToolResult's UnmarshalJSON does, but for

@@ -89,6 +89,10 @@ var small = []string{
 	`{"content":[],"_meta":{"a":{"b":[1,2.5]},"progressToken":7}}`, `{"content":[],"_meta":null}`, `{"content":[],"_meta":{}}`, `{"content":[],"_meta":{"a":1},"_meta":{"b":2}}`,
 	`{"content":[],"resultType":"complete"}`, `{"content":[],"resultType":null}`, `{"content":[],"resultType":"odd\n"}`, `{"content":[],"requestState":"abc"}`, `{"content":[],"requestState":null}`,
 	`{"resultType":"input_required","inputRequests":{"r":{"method":"roots/list"},"e":{"method":"elicitation/create","params":{"message":"m"}}},"requestState":"s"}`, `{"resultType":"input_required"}`, `{"content":[],"inputRequests":null}`, `{"content":[],"inputRequests":{}}`,
+	`{"content":[],"isError":true,"isError":false}`, `{"content":[],"isError":true,"isError":null}`, `{"content":[],"_meta":{"progressToken":1},"_meta":{"b":2}}`, `{"content":[],"_meta":{"a":1},"_meta":null}`,
+	`{"content":[],"resultType":"a","resultType":"b"}`, `{"content":[],"requestState":"a","requestState":"b"}`, `{"content":[],"requestState":"a","requestState":null}`,
+	`{"content":[],"inputRequests":{"a":{"method":"roots/list"}},"inputRequests":{"b":{"method":"roots/list"}}}`, `{"content":[],"inputRequests":{"a":{"method":"roots/list"}},"inputRequests":null}`,
+	`{"content":[{"type":"resource","resource":{"uri":"u","text":"t"},"resource":{"uri":"v","blob":"b"}}]}`, `{"content":[{"type":"resource","resource":{"uri":"u","text":"t","blob":5}}]}`,
 	`{"Content":[{"type":"text","text":"x"}]}`, `{"content":[{"type":"text","text":"x"}],"CONTENT":[{"type":"text","text":"y"}]}`, `{"content":[{"type":"text","text":"x"}],"content":[]}`, `{"content":[{"type":"text","text":"x"}],"content":null}`,
 	`{"content":[],"ISERROR":true}`, `{"content":[],"isError":true,"iserror":false}`, `{"content":[],"i\u0073Error":true}`, `{"content":[],"iſError":true}`, `{"content":[],"\u017ftructuredContent":1}`, `{"content":[],"toolResult":{"a":1},"ttlMs":5,"isErrors":7}`, `{"content":[],"é":1}`,
 }
@@ -119,6 +123,7 @@ func TestDecodeSucceedsWhereMCPGoFails(t *testing.T) {
 		{"a text that is a number", `{"content":[{"type":"text","text":5},{"type":"text","text":"a"}]}`, result(unknown("text", `{"type":"text","text":5}`), text("a"))},
 		{"a resource without URI", `{"content":[{"type":"resource","resource":{"text":"t"}}]}`, result(unknown("resource", `{"type":"resource","resource":{"text":"t"}}`))},
 		{"a resource without contents", `{"content":[{"type":"resource","resource":{"uri":"u"}}]}`, result(unknown("resource", `{"type":"resource","resource":{"uri":"u"}}`))},
+		{"a resource left out", `{"content":[{"type":"resource"}]}`, result(unknown("resource", `{"type":"resource"}`))},
 		{"a resource that is null", `{"content":[{"type":"resource","resource":null}]}`, result(unknown("resource", `{"type":"resource","resource":null}`))},
 		{"annotations that are none", `{"content":[{"type":"text","text":"a","annotations":{"priority":"high"}}]}`, result(unknown("text", `{"type":"text","text":"a","annotations":{"priority":"high"}}`))},
 		{"a number that no float64 holds", `{"content":[],"structuredContent":{"a":1e999,"b":[2,-1e999]}}`, structured(`{"a":1e999,"b":[2,-1e999]}`, map[string]any{"a": nil, "b": []any{2.0, nil}})},
