@@ -141,6 +141,7 @@ func TestAKilledWrapperIsADeathAndTheServerBehindItIsEnded(t *testing.T) {
 	p, err := os.FindProcess(c.Pid())
 	require.NoError(t, err)
 	require.NoError(t, p.Kill())
+	require.NoError(t, p.Release())
 	within(t, soon, func() { <-c.Done() })
 	d := dead(t, c.Err(), stdio.ErrExited)
 	require.False(t, d.Exit.Requested)
