@@ -107,6 +107,15 @@ func TestTheLastAnswerIsDelivered(t *testing.T) {
 	}
 }
 
+// The exit is often seen before the pipe is empty.
+func TestALargeLastAnswerIsDeliveredWhileADaemonHoldsThePipes(t *testing.T) {
+	for range 10 {
+		c := start(t, serverConfig(t))
+		require.Len(t, mustCall(t, c, "lastdaemon", `{"n":2000000}`), 2000004)
+		require.NoError(t, c.Close())
+	}
+}
+
 func TestAServerThatClosesItsStdoutIsLost(t *testing.T) {
 	c := start(t, serverConfig(t, "closeout"))
 	var err error
@@ -132,7 +141,7 @@ func TestAKilledWrapperIsADeathAndTheServerBehindItIsEnded(t *testing.T) {
 	p, err := os.FindProcess(c.Pid())
 	require.NoError(t, err)
 	require.NoError(t, p.Kill())
-	require.NoError(t, p.Release()) // its pidfd
+	require.NoError(t, p.Release())
 	within(t, soon, func() { <-c.Done() })
 	d := dead(t, c.Err(), stdio.ErrExited)
 	require.False(t, d.Exit.Requested)
