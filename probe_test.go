@@ -3,6 +3,7 @@ package mcppool_test
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -155,13 +156,13 @@ func TestCloseDuringAProbeWins(t *testing.T) {
 
 func TestHealthIntervalFindsWedgedIdleSessions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		wedged := false
+		var wedged atomic.Bool
 		f := &fakes{}
 		probes := 0
 		p := probing(t, f, mcppool.Options{HealthInterval: 10 * time.Second, ProbeTimeout: time.Second, IdleTimeout: time.Hour},
 			func(ctx context.Context, c *fake) error {
 				probes++
-				if wedged {
+				if wedged.Load() {
 					return c.sleep(ctx, time.Hour)
 				}
 				return nil
@@ -171,7 +172,7 @@ func TestHealthIntervalFindsWedgedIdleSessions(t *testing.T) {
 		synctest.Wait()
 		require.Equal(t, 3, probes)
 		require.Equal(t, []int{0}, f.closed())
-		wedged = true
+		wedged.Store(true)
 		time.Sleep(6 * time.Second)
 		synctest.Wait()
 		require.Equal(t, []int{1}, f.closed())
