@@ -158,10 +158,10 @@ func TestHealthIntervalFindsWedgedIdleSessions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var wedged atomic.Bool
 		f := &fakes{}
-		probes := 0
+		var probes atomic.Int32
 		p := probing(t, f, mcppool.Options{HealthInterval: 10 * time.Second, ProbeTimeout: time.Second, IdleTimeout: time.Hour},
 			func(ctx context.Context, c *fake) error {
-				probes++
+				probes.Add(1)
 				if wedged.Load() {
 					return c.sleep(ctx, time.Hour)
 				}
@@ -170,7 +170,7 @@ func TestHealthIntervalFindsWedgedIdleSessions(t *testing.T) {
 		require.NoError(t, call(t.Context(), p, stdio, "s"))
 		time.Sleep(35 * time.Second)
 		synctest.Wait()
-		require.Equal(t, 3, probes)
+		require.EqualValues(t, 3, probes.Load())
 		require.Equal(t, []int{0}, f.closed())
 		wedged.Store(true)
 		time.Sleep(6 * time.Second)

@@ -82,6 +82,13 @@ func (s Server) String() string {
 	return s.base() + "-" + hex.EncodeToString(d[:6])
 }
 
+// Equal reports whether s and o are the same configuration, so that they share
+// sessions. How sessions are kept is no part of it.
+func (s Server) Equal(o Server) bool {
+	return s.Command == o.Command && slices.Equal(s.Args, o.Args) && maps.Equal(s.Env, o.Env) && s.Dir == o.Dir &&
+		s.URL == o.URL && maps.Equal(s.Header, o.Header) && s.Protocol == o.Protocol
+}
+
 func (s *Server) base() string {
 	name := "invalid"
 	switch {
