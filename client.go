@@ -79,3 +79,15 @@ func (p *Pool) dialDefault(ctx context.Context, s *session) (Client, error) {
 	}
 	return c, nil
 }
+
+// probe looks whether the server of s answers.
+func (s *session) probe(ctx context.Context) error {
+	if c, ok := s.client.(Prober); ok {
+		return c.Probe(ctx)
+	}
+	_, err := s.client.ListTools(ctx, mcp.ListToolsRequest{})
+	if ctx.Err() != nil || isConnectionError(err) {
+		return err
+	}
+	return nil // an error answer is an answer
+}
