@@ -33,6 +33,7 @@ func (c *noop) Err() error            { return nil }
 func (c *noop) Close() error          { return nil }
 
 func noopPool(b testing.TB, tools ...mcp.Tool) *mcppool.Pool {
+	b.Helper()
 	p, err := mcppool.New(&mcppool.Options{Dial: func(context.Context, mcppool.Server) (mcppool.Client, error) {
 		return &noop{done: make(chan struct{}), tools: tools}, nil
 	}})
@@ -59,7 +60,7 @@ func BenchmarkDispatch(b *testing.B) {
 	e := typical("browser")
 	box, err := toolbox.New(pool, static(b, e), nil)
 	require.NoError(b, err)
-	ctx := context.Background()
+	ctx := b.Context() // can be cancelled, as a request's can
 	b.Run("pool", func(b *testing.B) {
 		b.ReportAllocs()
 		scope := conv.Scope()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -55,12 +54,6 @@ type Entry struct {
 // allows reports whether the tool may be listed and called.
 func (e *Entry) allows(tool string) bool {
 	return (e.Allow == nil || slices.Contains(e.Allow, tool)) && !slices.Contains(e.Deny, tool)
-}
-
-// sameServer reports whether two configurations are the same one to a pool.
-func sameServer(a, b *mcppool.Server) bool {
-	return a.Command == b.Command && a.Dir == b.Dir && a.URL == b.URL && a.Protocol == b.Protocol &&
-		slices.Equal(a.Args, b.Args) && maps.Equal(a.Env, b.Env) && maps.Equal(a.Header, b.Header)
 }
 
 // Static is a catalog that doesn't change. It is made by [NewStatic].

@@ -59,8 +59,8 @@ var (
 	ErrToolDenied = errors.New("toolbox: tool is not allowed")
 )
 
-// ErrInputRequired: the server wants answers before it goes on, in a way of the
-// revision 2026-07-28 that isn't offered here. It has been called.
+// ErrInputRequired says that the server wants answers before it goes on, in a way
+// of the revision 2026-07-28 that isn't offered here. It has been called.
 var ErrInputRequired = errors.New("toolbox: MCP server requires input")
 
 // ArgsError is arguments that can't be sent. Nothing was started.
@@ -250,7 +250,7 @@ func (b *Box) check(ctx context.Context, e *Entry, tool string) func() bool {
 		if err != nil {
 			return !errors.Is(err, ErrUnknownServer)
 		}
-		return !now.Disabled && now.allows(tool) && sameServer(&now.Server, &e.Server)
+		return !now.Disabled && now.allows(tool) && now.Server.Equal(e.Server)
 	}
 }
 

@@ -28,6 +28,7 @@ func errorText(server, tool string, err error, budget time.Duration) string {
 		config  *mcppool.ConfigError
 		start   *mcppool.StartError
 		lost    *mcppool.LostError
+		busy    *mcppool.BusyError
 		rpc     *mcppool.RPCError
 		listing *listTimeoutError
 	)
@@ -57,6 +58,8 @@ func errorText(server, tool string, err error, budget time.Duration) string {
 		return name + "failed: MCP server stopped during the call" + exit(lost.Exit) + "; the tool may have run"
 	case errors.As(err, &start):
 		return name + "failed: MCP server could not be started" + exit(start.Exit) + retry(start.RetryAfter)
+	case errors.As(err, &busy):
+		return name + "failed: too many calls are under way" + retry(busy.RetryAfter)
 	case errors.Is(err, mcppool.ErrBusy):
 		return name + "failed: too many calls are under way; try again later"
 	case errors.As(err, &config):

@@ -1,12 +1,10 @@
 package toolbox
 
 var (
-	SplitName      = splitName
-	ServerPartIs   = serverPartIs
-	ToolPartIs     = toolPartIs
-	SameServer     = sameServer
-	PlainJSON      = plainJSON
-	ConversationOf = conversationOf
+	SplitName    = splitName
+	ServerPartIs = serverPartIs
+	ToolPartIs   = toolPartIs
+	PlainJSON    = plainJSON
 )
 
 const MaxListings = maxListings

@@ -115,10 +115,9 @@ func (c *fake) sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-func newPool(t testing.TB, f *fakes, opts mcppool.Options) *mcppool.Pool {
+func newPool(t testing.TB, f *fakes) *mcppool.Pool {
 	t.Helper()
-	opts.Dial = f.dial
-	p, err := mcppool.New(&opts)
+	p, err := mcppool.New(&mcppool.Options{Dial: f.dial})
 	require.NoError(t, err)
 	t.Cleanup(func() { p.Close() })
 	return p
@@ -128,7 +127,7 @@ func newPool(t testing.TB, f *fakes, opts mcppool.Options) *mcppool.Pool {
 // commands are the ids.
 func newBox(t testing.TB, f *fakes, opts *toolbox.Options, ids ...string) *toolbox.Box {
 	t.Helper()
-	b, err := toolbox.New(newPool(t, f, mcppool.Options{}), static(t, entries(ids...)...), opts)
+	b, err := toolbox.New(newPool(t, f), static(t, entries(ids...)...), opts)
 	require.NoError(t, err)
 	return b
 }

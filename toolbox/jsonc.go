@@ -1,6 +1,9 @@
 package toolbox
 
-import "bytes"
+import (
+	"bytes"
+	"strings"
+)
 
 // plainJSON turns JSON with comments and trailing commas, as editors write it,
 // into JSON: what JSON doesn't know becomes blanks, so that every offset and
@@ -47,7 +50,7 @@ func plainJSON(text []byte) []byte {
 // trails it: "[,]" is left for the parser to refuse.
 func follows(text []byte) bool {
 	text = bytes.TrimRight(text, " \t\r\n")
-	return len(text) > 0 && !bytes.ContainsRune([]byte("[{,:"), rune(text[len(text)-1]))
+	return len(text) > 0 && strings.IndexByte("[{,:", text[len(text)-1]) < 0
 }
 
 // stringEnd is where the string that begins at i ends.

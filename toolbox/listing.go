@@ -94,7 +94,7 @@ func (ls *listings) cached(server *mcppool.Server) *toolList {
 	defer ls.mu.Unlock()
 	key := ls.hash(server)
 	for _, l := range ls.byKey[key] {
-		if sameServer(&l.server, server) && l.tools != nil && l.tools.err == nil {
+		if l.server.Equal(*server) && l.tools != nil && l.tools.err == nil {
 			return l.tools
 		}
 	}
@@ -119,7 +119,7 @@ func (l *listing) currentLocked(opts *Options, now time.Time) bool {
 func (ls *listings) findLocked(server *mcppool.Server, now time.Time) *listing {
 	key := ls.hash(server)
 	for _, l := range ls.byKey[key] {
-		if sameServer(&l.server, server) {
+		if l.server.Equal(*server) {
 			l.used = now
 			return l
 		}
@@ -248,7 +248,7 @@ func (ls *listings) renew(which func(*listing) bool) {
 	}
 }
 
-// hash is for finding a configuration; sameServer says whether it is the one.
+// hash is for finding a configuration; Server.Equal says whether it is the one.
 // Pairs are added up, so that their order doesn't count.
 func (ls *listings) hash(s *mcppool.Server) uint64 {
 	var h maphash.Hash

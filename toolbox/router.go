@@ -2,8 +2,6 @@ package toolbox
 
 import (
 	"context"
-	"strconv"
-	"strings"
 	"sync"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -109,22 +107,9 @@ func logParams(fields map[string]any) (p mcp.LoggingMessageNotificationParams) {
 	return p
 }
 
+// asker finds the conversation that owns a session; the zero one for a scope
+// that isn't of [Conversation.Scope].
 func asker(from mcppool.Origin) Asker {
-	return Asker{Conversation: conversationOf(from.Scope), Origin: from}
-}
-
-// conversationOf is the conversation that a scope was made of, by
-// [Conversation.Scope]; the zero one for any other scope. mcppool.Scope writes
-// the length of the project in front of both.
-func conversationOf(scope string) Conversation {
-	length, rest, _ := strings.Cut(scope, ":")
-	n, err := strconv.Atoi(length)
-	if err != nil || n < 0 || n >= len(rest) {
-		return Conversation{}
-	}
-	c := Conversation{Project: rest[:n], Thread: rest[n+1:]}
-	if c.Scope() != scope {
-		return Conversation{}
-	}
-	return c
+	project, thread, _ := mcppool.ParseScope(from.Scope)
+	return Asker{Conversation: Conversation{Project: project, Thread: thread}, Origin: from}
 }

@@ -136,7 +136,7 @@ func TestToolsAreListedAnewWhenTheServerSaysThatTheyHaveChanged(t *testing.T) {
 	f := &fakes{}
 	router := toolbox.NewRouter(toolbox.Handlers{})
 	c := newEditable(entries("s", "other")...)
-	b, err := toolbox.New(newPool(t, f, mcppool.Options{}), c, &toolbox.Options{Router: router})
+	b, err := toolbox.New(newPool(t, f), c, &toolbox.Options{Router: router})
 	require.NoError(t, err)
 	tools(t, b)
 	changed := mcp.JSONRPCNotification{}
@@ -163,27 +163,20 @@ func TestToolsAreListedAnewWhenTheServerSaysThatTheyHaveChanged(t *testing.T) {
 	require.Equal(t, 4, f.listed("s"))
 }
 
-func TestScopesAreReadBackAsTheConversationsTheyWereMadeOf(t *testing.T) {
-	for _, c := range []toolbox.Conversation{
-		{}, {Thread: "t"}, {Project: "p", Thread: "t"}, {Project: "a:b", Thread: "c"}, {Project: "a", Thread: "b:c"},
-		{Project: "é", Thread: "1:x:y"}, {Project: "1:", Thread: ":"},
+func TestTheConversationIsReadFromTheScopeOfTheSession(t *testing.T) {
+	var got toolbox.Conversation
+	router := toolbox.NewRouter(toolbox.Handlers{Notification: func(from toolbox.Asker, _ mcp.JSONRPCNotification) {
+		got = from.Conversation
+	}})
+	notify := router.PoolHandlers().Notification
+	for _, want := range []toolbox.Conversation{
+		{Thread: "t"}, {Project: "p", Thread: "t"}, {Project: "a:b", Thread: "c"}, {Project: "a", Thread: "b:c"}, {Project: "1:", Thread: ":"},
 	} {
-		require.Equal(t, c, toolbox.ConversationOf(c.Scope()))
+		notify(mcppool.Origin{Scope: want.Scope()}, mcp.JSONRPCNotification{})
+		require.Equal(t, want, got)
 	}
-	for _, scope := range []string{"", "x", "1", "1:", "1:p", "1:p:", "9:p:t", "-1:p:t", "01:p:t", "+1:p:t", "1:pt:x", "0::"} {
-		require.Zero(t, toolbox.ConversationOf(scope), scope)
+	for _, scope := range []string{"", "a scope of somebody's own", "9:p:t"} {
+		notify(mcppool.Origin{Scope: scope}, mcp.JSONRPCNotification{})
+		require.Zero(t, got, scope)
 	}
-}
-
-func FuzzConversationOf(f *testing.F) {
-	f.Add("p", "t", "1:p:t")
-	f.Fuzz(func(t *testing.T, project, thread, scope string) {
-		c := toolbox.Conversation{Project: project, Thread: thread}
-		if thread != "" && toolbox.ConversationOf(c.Scope()) != c {
-			t.Fatal(c)
-		}
-		if c := toolbox.ConversationOf(scope); c != (toolbox.Conversation{}) && c.Scope() != scope {
-			t.Fatal(scope)
-		}
-	})
 }

@@ -178,7 +178,7 @@ func (w *Watched) replace(next *Static) (closed []string) {
 
 // uses reports whether one of the entries has this configuration.
 func uses(entries []Entry, s *mcppool.Server) bool {
-	return slices.ContainsFunc(entries, func(e Entry) bool { return !e.Disabled && sameServer(&e.Server, s) })
+	return slices.ContainsFunc(entries, func(e Entry) bool { return !e.Disabled && e.Server.Equal(*s) })
 }
 
 // hash stands for the files' contents, which hold secrets, and their errors.

@@ -10,7 +10,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mcppool/mcppool"
 	"github.com/mcppool/mcppool/toolbox"
 )
 
@@ -48,7 +47,7 @@ func watch(t *testing.T, pool toolbox.Closer, opts toolbox.WatchOptions, files .
 func TestAnEditedFileClosesTheSessionsOfWhatChangedAndOnlyThose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakes{}
-		pool := newPool(t, f, mcppool.Options{})
+		pool := newPool(t, f)
 		file := filepath.Join(t.TempDir(), "mcp.json")
 		write(t, file, `{"mcpServers": {
 			"same": {"command": "same"}, "changed": {"command": "changed"}, "removed": {"command": "removed"},
@@ -85,7 +84,7 @@ func TestAnEditedFileClosesTheSessionsOfWhatChangedAndOnlyThose(t *testing.T) {
 func TestABrokenEditKeepsTheLastGoodConfigurationAndSaysSo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakes{}
-		pool := newPool(t, f, mcppool.Options{})
+		pool := newPool(t, f)
 		file := filepath.Join(t.TempDir(), "mcp.json")
 		const good = `{"mcpServers": {"s": {"command": "s"}}}`
 		write(t, file, good)
@@ -130,7 +129,7 @@ func TestWhatAWatchedFileSaysBesidesIsToldAtTheStart(t *testing.T) {
 
 func TestFileEditsRacingDispatchLeaveNoOldSession(t *testing.T) {
 	f := &fakes{}
-	pool := newPool(t, f, mcppool.Options{})
+	pool := newPool(t, f)
 	file := filepath.Join(t.TempDir(), "mcp.json")
 	versions := []string{"v0", "v1", "v2"}
 	text := func(i int) string { return `{"mcpServers": {"s": {"command": "` + versions[i%3] + `"}}}` }

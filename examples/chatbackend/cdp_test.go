@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -236,7 +237,7 @@ func (b *browser) requireClean(url string) {
 		case "Network.requestWillBeSent":
 			var p struct{ Request struct{ URL string } }
 			require.NoError(b.t, json.Unmarshal(e.Params, &p))
-			if u := p.Request.URL; !bytes.HasPrefix([]byte(u), []byte(url+"/")) && !bytes.HasPrefix([]byte(u), []byte("data:")) {
+			if u := p.Request.URL; !strings.HasPrefix(u, url+"/") && !strings.HasPrefix(u, "data:") {
 				b.t.Errorf("the page asked for %s", u)
 			}
 		}

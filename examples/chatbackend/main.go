@@ -75,13 +75,13 @@ func run(ctx context.Context, addr, config string) error {
 
 func logReload(r toolbox.Reload) {
 	for _, w := range r.Warnings {
-		slog.Warn("configuration", "warning", w.String())
+		slog.Warn("configuration", slog.String("warning", w.String()))
 	}
 	if r.Err != nil {
-		slog.Error("configuration is broken, the last good one stays", "err", r.Err)
+		slog.Error("configuration is broken, the last good one stays", slog.Any("err", r.Err))
 		return
 	}
-	slog.Info("configuration read", "closed", r.Closed)
+	slog.Info("configuration read", slog.Any("closed", r.Closed))
 }
 
 // demoCatalog has one server: this program.
@@ -124,6 +124,8 @@ func serve(ctx context.Context, ln net.Listener, b *backend, grace time.Duration
 			err = errors.Join(err, srv.Close())
 		}
 	}
-	<-failed
+	if end := <-failed; !errors.Is(end, http.ErrServerClosed) {
+		err = errors.Join(err, end)
+	}
 	return errors.Join(err, b.pool.Close())
 }
