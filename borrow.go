@@ -40,7 +40,7 @@ func (p *Pool) borrowAgain(ctx context.Context, s *session, srv *Server, check f
 	s.unlock()
 	p.mu.Lock()
 	k := s.key
-	p.leaveLocked(s, CloseCrashed, time.Now())
+	p.leaveLocked(s, CloseCrashed, p.now())
 	s, err := p.joinLocked(ctx, k, srv)
 	p.mu.Unlock()
 	if err != nil {
@@ -73,7 +73,7 @@ func (p *Pool) lock(ctx context.Context, s *session, k key, srv *Server, check f
 			l, value := p.fullLocked(s.group, s.scope)
 			err = p.busyLocked(l, value)
 		}
-		p.leaveLocked(s, why, time.Now())
+		p.leaveLocked(s, why, p.now())
 		if err == errStale || err == errDead || err == errWedged {
 			// Under the same lock, so that no close of the server can pass
 			// between the old session and the new one unseen.
@@ -136,7 +136,7 @@ func (p *Pool) leastBusyLocked(k key, srv *Server) *session {
 		return best
 	}
 	full, _ := p.fullLocked(g, nil)
-	if full != limitNone || p.heldOffLocked(k.server, "", time.Now()) != nil {
+	if full != limitNone || p.heldOffLocked(k.server, "", p.now()) != nil {
 		return best
 	}
 	return nil
@@ -146,7 +146,7 @@ func (p *Pool) leastBusyLocked(k key, srv *Server) *session {
 // The last to leave files s as idle, closes it when it is unlinked, and gives
 // its connect up when that isn't done. The caller must hold p.mu, and no longer
 // the call lock.
-func (p *Pool) leaveLocked(s *session, why CloseReason, now time.Time) {
+func (p *Pool) leaveLocked(s *session, why CloseReason, now moment) {
 	if why != "" {
 		p.unlinkLocked(s, why)
 	}
@@ -176,7 +176,7 @@ func (p *Pool) leaveLocked(s *session, why CloseReason, now time.Time) {
 		s.lastUsed = now
 		p.idle.file(s)
 		if t := s.idle.class.timeout; t > 0 {
-			p.expiresLocked(now.Add(t))
+			p.expiresLocked(now.add(t))
 		}
 		p.trimLocked(s)
 	}
@@ -199,7 +199,7 @@ func (p *Pool) trimLocked(spared *session) {
 // serve nobody else.
 func (p *Pool) giveBack(s *session, why CloseReason, calls uint64) {
 	s.unlock()
-	now := time.Now()
+	now := p.now()
 	p.mu.Lock()
 	s.calls += calls
 	p.calls += calls

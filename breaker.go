@@ -34,28 +34,28 @@ const maxBreakers = 1024
 
 // breaker is what is known of one failing server. It is protected by Pool.mu.
 type breaker struct {
-	failures int       // in a row
-	until    time.Time // no start before
-	trial    *session  // the attempt under way after that
-	up       time.Time // since when an attempt holds; zero when none does
-	reason   error     // of the last failure
+	failures int      // in a row
+	until    moment   // no start before
+	trial    *session // the attempt under way after that
+	up       moment   // since when an attempt holds; zero when none does
+	reason   error    // of the last failure
 }
 
 // heldOffLocked is the error of a server that must not be started now, or nil.
 // The caller must hold p.mu.
-func (p *Pool) heldOffLocked(d digest, label string, now time.Time) error {
+func (p *Pool) heldOffLocked(d digest, label string, now moment) error {
 	b := p.breakers[d]
 	if b == nil {
 		return nil
 	}
-	if !b.up.IsZero() && now.Sub(b.up) >= p.opts.Backoff.minUptime() {
+	if b.up != 0 && now.since(b.up) >= p.opts.Backoff.minUptime() {
 		delete(p.breakers, d) // it has held long enough
 		return nil
 	}
 	if b.failures < p.opts.Backoff.After {
 		return nil
 	}
-	wait := b.until.Sub(now)
+	wait := b.until.since(now)
 	if b.trial != nil {
 		wait = p.opts.Backoff.initial()
 	}
@@ -80,7 +80,7 @@ func (p *Pool) heldOffLocked(d digest, label string, now time.Time) error {
 
 // tryLocked notes that s is started although its server has failed before.
 func (p *Pool) tryLocked(s *session) {
-	if b := p.breakers[s.key.server]; b != nil && b.failures >= p.opts.Backoff.After && b.up.IsZero() {
+	if b := p.breakers[s.key.server]; b != nil && b.failures >= p.opts.Backoff.After && b.up == 0 {
 		b.trial = s
 	}
 }
@@ -88,7 +88,7 @@ func (p *Pool) tryLocked(s *session) {
 // startedLocked notes that the connect of s has ended, well or not; a connect
 // that was given up (err is nil, up false) says nothing about the server. The
 // caller must hold p.mu.
-func (p *Pool) startedLocked(s *session, up bool, err error, now time.Time) {
+func (p *Pool) startedLocked(s *session, up bool, err error, now moment) {
 	b := p.breakers[s.key.server]
 	if b != nil && b.trial == s {
 		b.trial = nil
@@ -102,8 +102,8 @@ func (p *Pool) startedLocked(s *session, up bool, err error, now time.Time) {
 }
 
 // diedLocked notes that the connection of s was lost. The caller must hold p.mu.
-func (p *Pool) diedLocked(s *session, now time.Time) {
-	if now.Sub(s.liveSince) < p.opts.Backoff.minUptime() {
+func (p *Pool) diedLocked(s *session, now moment) {
+	if now.since(s.liveSince) < p.opts.Backoff.minUptime() {
 		p.failedLocked(s, errDiedSoon, now)
 		return
 	}
@@ -126,7 +126,7 @@ func (p *Pool) explainDeath(s *session) {
 	}
 }
 
-func (p *Pool) failedLocked(s *session, reason error, now time.Time) {
+func (p *Pool) failedLocked(s *session, reason error, now moment) {
 	o := &p.opts.Backoff
 	if o.After <= 0 {
 		return
@@ -143,14 +143,14 @@ func (p *Pool) failedLocked(s *session, reason error, now time.Time) {
 		p.breakers[s.key.server] = b
 	}
 	b.failures++
-	b.up = time.Time{}
+	b.up = 0
 	b.reason = reason
 	if over := b.failures - o.After; over >= 0 {
 		pause := o.max()
 		if over < 32 && o.initial()<<over < pause {
 			pause = o.initial() << over
 		}
-		b.until = now.Add(pause - rand.N(pause/4+1))
+		b.until = now.add(pause - rand.N(pause/4+1))
 	}
 }
 

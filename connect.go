@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 )
 
 // connectContext is the ctx of a connect that a caller begins: it has the
@@ -34,7 +33,7 @@ func (p *Pool) connect(ctx context.Context, s *session) {
 	case wanted && err == nil:
 		s.client, s.lost = client, lost
 		p.moveLocked(s, stateLive)
-		s.liveSince = time.Now()
+		s.liveSince = p.now()
 		p.startedLocked(s, true, nil, s.liveSince)
 		switch {
 		case s.spare:
@@ -47,12 +46,12 @@ func (p *Pool) connect(ctx context.Context, s *session) {
 		s.connectErr = err
 		p.moveLocked(s, stateClosing)
 		p.unlinkLocked(s, CloseStartFailed)
-		p.startedLocked(s, false, err, time.Now())
+		p.startedLocked(s, false, err, p.now())
 	default:
 		// Killed, or given up by the last that waited. When that ties with the
 		// end of the connect, the close wins: what came up is ended here.
 		s.connectErr = s.cause
-		p.startedLocked(s, false, nil, time.Now())
+		p.startedLocked(s, false, nil, p.now())
 		if err == nil {
 			s.client = client
 		}

@@ -20,6 +20,7 @@ import (
 // safe for concurrent use, and must be closed.
 type Pool struct {
 	opts Options         // resolved by its accessors; never changes
+	born time.Time       // the beginning of its clock
 	id   string          // prefix of its sessions' ids
 	life context.Context // ends when the pool takes no more calls
 	end  context.CancelFunc
@@ -51,7 +52,7 @@ type Pool struct {
 	tally     tally
 	queue     fairqueue.Queue[*session] // those that wait for a place
 	waiting   int                       // callers that wait for those
-	lastGrant time.Time                 // when the last one got its place
+	lastGrant moment                    // when the last one got its place
 	grantGap  time.Duration             // about how long it takes until the next
 
 	states   [stateClosed]int       // open sessions by state
@@ -64,6 +65,7 @@ type Pool struct {
 // with a [*ConfigError] when an option has no meaning.
 func New(opts *Options) (*Pool, error) {
 	p := &Pool{
+		born:     time.Now().Add(-1), // so that no moment of its life is zero
 		opts:     opts.clone(),
 		web:      newWebTransport(),
 		empty:    make(chan struct{}),

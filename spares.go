@@ -3,7 +3,6 @@ package mcppool
 import (
 	"context"
 	"slices"
-	"time"
 )
 
 // Spares are connected sessions that no scope has touched. One is handed to one
@@ -67,11 +66,11 @@ func (p *Pool) startSpares(ctx context.Context, srv *Server, n int) (started []*
 func (p *Pool) spareReadyLocked(s *session) {
 	s.group.starting--
 	s.group.spares = append(s.group.spares, s)
-	s.lastUsed = time.Now()
+	s.lastUsed = p.now()
 	s.idle.class = p.spares.join(p.opts.idleTimeoutOf(&s.srv))
 	p.spares.file(s)
 	if t := s.idle.class.timeout; t > 0 {
-		p.expiresLocked(s.lastUsed.Add(t))
+		p.expiresLocked(s.lastUsed.add(t))
 	}
 }
 

@@ -132,8 +132,8 @@ func (s *session) infoLocked() SessionInfo {
 		OneShot:  s.oneShot,
 		Spare:    s.spare,
 		Kept:     s.linked,
-		Opened:   s.opened,
-		LastUsed: s.lastUsed,
+		Opened:   s.pool.wall(s.opened),
+		LastUsed: s.pool.wall(s.lastUsed),
 		InFlight: s.inFlight,
 		Calls:    s.calls,
 	}
