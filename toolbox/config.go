@@ -20,6 +20,10 @@ type ConfigOptions struct {
 	// Input gives the values for ${input:id}, for which VS Code asks its user;
 	// default: none but the defaults that the file declares.
 	Input func(id string) (value string, ok bool)
+	// Edit may change each entry, but not its ID, to say what files have no
+	// words for, such as Timeout, Server.IdleTimeout and Server.Exclusive. It is
+	// called each time the files are read, and must do the same each time.
+	Edit func(*Entry)
 }
 
 // Config is what configuration files say.
@@ -309,6 +313,10 @@ func (p *configParser) entry(id string, raw json.RawMessage) {
 	}
 	if !e.Disabled && len(p.errs) == errsBefore {
 		p.checkKind(&e.Server, kind)
+	}
+	if p.opts.Edit != nil {
+		p.opts.Edit(&e)
+		e.ID = id
 	}
 	p.config.Entries = append(p.config.Entries, e)
 }

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -175,6 +176,20 @@ func TestVariablesAreReplaced(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, []string{want}, parse(t, string(text), opts).Entries[0].Server.Args, in)
 	}
+}
+
+func TestEntriesOfAFileCanBeEdited(t *testing.T) {
+	opts := env()
+	opts.Edit = func(e *toolbox.Entry) {
+		e.Server.Exclusive = e.ID == "browser"
+		e.Timeout = time.Minute
+		e.ID = "another"
+	}
+	c := parse(t, `{"mcpServers": {"browser": {"command": "b"}, "other": {"command": "o"}}}`, opts)
+	require.Equal(t, []toolbox.Entry{
+		{ID: "browser", Name: "browser", Timeout: time.Minute, Server: mcppool.Server{Command: "b", Exclusive: true}},
+		{ID: "other", Name: "other", Timeout: time.Minute, Server: mcppool.Server{Command: "o"}},
+	}, c.Entries)
 }
 
 func TestTheVariablesOfADisabledServerNeedNotBeSet(t *testing.T) {

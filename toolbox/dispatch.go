@@ -143,11 +143,17 @@ func (b *Box) dispatch(ctx context.Context, call *ToolCall, conv Conversation) O
 	return Output{Content: ReadResult(res, b.opts.Limits), Server: entry.ID, Tool: tool, Result: res}
 }
 
+var errNotObject = errors.New("not a JSON object")
+
 // checkArgs gives the arguments as they are sent. What isn't an object is
 // refused before anything is looked up.
 func checkArgs(args json.RawMessage) (json.RawMessage, error) {
-	if len(bytes.TrimSpace(args)) == 0 || bytes.Equal(args, []byte("null")) {
+	text := bytes.TrimSpace(args)
+	if len(text) == 0 || string(text) == "null" {
 		return nil, nil // some models write nothing when a tool takes no arguments
+	}
+	if text[0] != '{' {
+		return nil, &ArgsError{Err: errNotObject}
 	}
 	if err := jsonscan.Object(args); err != nil {
 		return nil, &ArgsError{Err: err}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -81,8 +82,10 @@ func TestNothingIsStartedForACallThatCanNotBeMade(t *testing.T) {
 		{"mcp__limited__c", "", toolbox.ErrToolDenied, "Error: MCP tool 'c' is not allowed"},
 		{"mcp__on__t", "{", nil, "Error: MCP tool 't' got invalid arguments: invalid JSON at byte 1: unexpected end"},
 		{"mcp__on__t", `{"a":1,}`, nil, "Error: MCP tool 't' got invalid arguments: invalid JSON at byte 7: expected a key"},
-		{"mcp__on__t", `[1]`, nil, "Error: MCP tool 't' got invalid arguments: invalid JSON at byte 0: not an object"},
-		{"mcp__on__t", `"{}"`, nil, "Error: MCP tool 't' got invalid arguments: invalid JSON at byte 0: not an object"},
+		{"mcp__on__t", `[1]`, nil, "Error: MCP tool 't' got invalid arguments: not a JSON object"},
+		{"mcp__on__t", `"{}"`, nil, "Error: MCP tool 't' got invalid arguments: not a JSON object"},
+		{"mcp__on__t", ` q=1`, nil, "Error: MCP tool 't' got invalid arguments: not a JSON object"},
+		{"mcp__on__t", `{"a":'b'}`, nil, "Error: MCP tool 't' got invalid arguments: invalid JSON at byte 5: expected a value"},
 		{"mcp__on__t", `{} {}`, nil, "Error: MCP tool 't' got invalid arguments: invalid JSON at byte 3: text after the value"},
 	} {
 		out := dispatch(t, b, c.name, c.args)
@@ -97,6 +100,15 @@ func TestNothingIsStartedForACallThatCanNotBeMade(t *testing.T) {
 	}
 	require.Zero(t, f.dialed("off")+f.dialed("on")+f.dialed("limited"))
 	require.Empty(t, f.served())
+}
+
+func TestNoArgumentsAreSentAsAnEmptyObject(t *testing.T) {
+	f := &fakes{}
+	b := newBox(t, f, nil, "s")
+	for _, args := range []string{"", " ", "null", "\nnull\n", "{}"} {
+		require.NoError(t, dispatch(t, b, "mcp__s__t", args).Err)
+	}
+	require.Equal(t, slices.Repeat([]string{"s t {}"}, 5), f.served())
 }
 
 // secret stands for what must not get to a model.

@@ -35,7 +35,8 @@ type ServerError struct {
 }
 
 func (e *ServerError) Error() string {
-	return "toolbox: server " + oneLine(e.Server, maxNamed) + ": " + strings.TrimPrefix(e.Err.Error(), "toolbox: ")
+	why := strings.TrimPrefix(strings.TrimPrefix(e.Err.Error(), "toolbox: "), "mcppool: ")
+	return "toolbox: server " + oneLine(e.Server, maxNamed) + ": " + why
 }
 
 func (e *ServerError) Unwrap() error { return e.Err }

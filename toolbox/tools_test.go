@@ -59,6 +59,7 @@ func TestADeadServerNeitherHoldsUpNorHidesTheOthers(t *testing.T) {
 		require.Len(t, set.Failed, 2)
 		require.Equal(t, "down", set.Failed[0].Server)
 		require.ErrorIs(t, set.Failed[0], down)
+		require.Regexp(t, "^toolbox: server down: tools/list .*no such program$", set.Failed[0].Error())
 		require.Equal(t, "hangs", set.Failed[1].Server)
 		require.EqualError(t, set.Failed[1], "toolbox: server hangs: the tools were not listed within 3s")
 	})
