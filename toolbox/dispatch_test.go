@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -114,44 +115,70 @@ func TestNoArgumentsAreSentAsAnEmptyObject(t *testing.T) {
 // secret stands for what must not get to a model.
 const secret = "hunter2"
 
+// errorTexts are the texts of calls that failed in the pool.
+var errorTexts = []struct {
+	err  error
+	text string
+}{
+	{context.DeadlineExceeded, "timed out after 300s"},
+	{context.Canceled, "cancelled"},
+	{mcppool.ErrServerClosed, "failed: MCP server was updated or removed during the call"},
+	{&mcppool.RPCError{Code: -32602, Message: "no such table"}, "failed: no such table"},
+	{&mcppool.LostError{Server: "x", Exit: "signal: killed", Stderr: secret, Err: errors.New(secret)},
+		"failed: MCP server stopped during the call (signal: killed); the tool may have run"},
+	{&mcppool.LostError{Server: "x", Err: errors.New(secret)}, "failed: MCP server stopped during the call; the tool may have run"},
+	{&mcppool.StartError{Server: "x", Phase: "start", Exit: "exit status 3", Stderr: secret, Err: errors.New(secret)},
+		"failed: MCP server could not be started (exit status 3)"},
+	{&mcppool.StartError{Phase: "start", RetryAfter: 1500 * time.Millisecond, Err: context.DeadlineExceeded},
+		"failed: MCP server could not be started; try again in 1.5s"},
+	{&mcppool.ConfigError{Field: "Server.Env[\"" + secret + "\"]", Reason: secret}, "failed: MCP server is not configured correctly"},
+	{&mcppool.BusyError{Limit: "MaxProcesses", Max: 8, Waiting: 3, RetryAfter: 2 * time.Second},
+		"failed: too many calls are under way; try again in 2s"},
+	{mcppool.ErrBusy, "failed: too many calls are under way; try again later"},
+	{mcppool.ErrClosed, "failed: the MCP servers are being shut down"},
+	{errors.New("panic: " + secret + "\ngoroutine 1"), "failed: internal error"},
+}
+
+// textOf is the text of a call that fails with err.
+func textOf(t testing.TB, err error) string {
+	t.Helper()
+	b, newErr := toolbox.New(failing{err: err}, static(t, entries("s")...), nil)
+	require.NoError(t, newErr)
+	out := dispatch(t, b, "mcp__s__t", "")
+	require.ErrorIs(t, out.Err, err)
+	require.True(t, out.IsError)
+	return out.Text
+}
+
 func TestEveryErrorHasItsText(t *testing.T) {
-	for _, c := range []struct {
-		err  error
-		text string
-	}{
-		{&mcppool.RPCError{Code: -32602, Message: "unknown tool: t"}, "failed: unknown tool: t"},
-		{&mcppool.RPCError{Code: -32603, Message: "boom\n  at f (/srv/x.js:1:2)\n  at g (y.js)"}, "failed: boom"},
-		{&mcppool.RPCError{Code: 1, Message: "bad value\nTraceback (most recent call last):\n  File \"x.py\", line 1"}, "failed: bad value"},
-		{&mcppool.RPCError{Code: 1, Message: "goroutine 1 [running]:\nmain.main()"}, "failed: the server gave no reason"},
-		{&mcppool.RPCError{Code: 1, Message: "line one\nline two"}, "failed: line one line two"},
-		{&mcppool.RPCError{Code: 1, Message: strings.Repeat("é", 600)}, "failed: " + strings.Repeat("é", 500) + "…"},
-		{&mcppool.LostError{Server: "x", Exit: "signal: killed", Stderr: secret, Err: errors.New(secret)},
-			"failed: MCP server stopped during the call (signal: killed); the tool may have run"},
-		{&mcppool.LostError{Server: "x", Err: errors.New(secret)}, "failed: MCP server stopped during the call; the tool may have run"},
-		{&mcppool.StartError{Server: "x", Phase: "start", Exit: "exit status 3", Stderr: secret, Err: errors.New(secret)},
-			"failed: MCP server could not be started (exit status 3)"},
-		{&mcppool.StartError{Phase: "start", RetryAfter: 1500 * time.Millisecond, Err: context.DeadlineExceeded},
-			"failed: MCP server could not be started; try again in 1.5s"},
-		{&mcppool.BusyError{Limit: "MaxProcesses", Max: 8, Waiting: 3, RetryAfter: 2 * time.Second},
-			"failed: too many calls are under way; try again in 2s"},
-		{mcppool.ErrBusy, "failed: too many calls are under way; try again later"},
-		{mcppool.ErrClosed, "failed: the MCP servers are being shut down"},
-		{mcppool.ErrServerClosed, "failed: MCP server was updated or removed during the call"},
-		{&mcppool.ConfigError{Field: "Server.Env[\"" + secret + "\"]", Reason: secret}, "failed: MCP server is not configured correctly"},
-		{context.Canceled, "cancelled"},
-		{context.DeadlineExceeded, "timed out after 300s"},
-		{errors.New("panic: " + secret + "\ngoroutine 1"), "failed: internal error"},
-	} {
-		b, err := toolbox.New(failing{err: c.err}, static(t, entries("s")...), nil)
-		require.NoError(t, err)
-		out := dispatch(t, b, "mcp__s__t", "")
-		require.Equal(t, "Error: MCP tool 't' "+c.text, out.Text)
-		require.ErrorIs(t, out.Err, c.err)
-		require.NotContains(t, out.Text, secret)
+	for _, c := range errorTexts {
+		text := textOf(t, c.err)
+		require.Equal(t, "Error: MCP tool 't' "+c.text, text)
+		require.NotContains(t, text, secret)
 	}
 	b, err := toolbox.New(failing{}, failingCatalog{errors.New(secret)}, nil)
 	require.NoError(t, err)
 	require.Equal(t, "Error: MCP tool 't' failed: internal error", dispatch(t, b, "mcp__s__t", "").Text)
+}
+
+func TestTheREADMEGivesTheTextOfEveryError(t *testing.T) {
+	readme, err := os.ReadFile("README.md")
+	require.NoError(t, err)
+	for _, c := range errorTexts {
+		require.Contains(t, string(readme), "`Error: MCP tool 't' "+c.text+"`")
+	}
+}
+
+func TestAServersErrorMessageIsOneLineWithoutAStackTrace(t *testing.T) {
+	for message, want := range map[string]string{
+		"boom\n  at f (/srv/x.js:1:2)\n  at g (y.js)":                            "boom",
+		"bad value\nTraceback (most recent call last):\n  File \"x.py\", line 1": "bad value",
+		"goroutine 1 [running]:\nmain.main()":                                    "the server gave no reason",
+		"line one\nline two":                                                     "line one line two",
+		strings.Repeat("é", 600):                                                 strings.Repeat("é", 500) + "…",
+	} {
+		require.Equal(t, "Error: MCP tool 't' failed: "+want, textOf(t, &mcppool.RPCError{Code: 1, Message: message}))
+	}
 }
 
 // failing is a pool whose calls fail.

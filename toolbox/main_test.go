@@ -18,10 +18,19 @@ import (
 const modeEnv = "MCPPOOL_TOOLBOX_SERVER"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(modeEnv) != "" {
-		serve()
+	switch os.Getenv(modeEnv) {
+	case "asking":
+		serveAsking()
+		return
+	case "weather":
+		serveWeather()
 		return
 	}
+	exe, err := os.Executable()
+	if err != nil {
+		panic(err)
+	}
+	os.Setenv("WEATHER_SERVER", exe) // for testdata/mcp.json
 	goleak.VerifyTestMain(m)
 }
 
@@ -36,7 +45,7 @@ func asking(t testing.TB) mcppool.Server {
 	return mcppool.Server{Protocol: mcppool.ProtocolLegacy, Command: exe, Env: map[string]string{modeEnv: "asking", "GORACE": "atexit_sleep_ms=0"}}
 }
 
-func serve() {
+func serveAsking() {
 	s := server.NewMCPServer("asking", "1", server.WithToolCapabilities(true), server.WithLogging(), server.WithElicitation(), server.WithRoots())
 	s.EnableSampling()
 	tool := func(name string, f func(context.Context, mcp.CallToolRequest) (any, error)) {
@@ -101,6 +110,22 @@ func serve() {
 	tool("grow", func(ctx context.Context, _ mcp.CallToolRequest) (any, error) {
 		return "", s.SendNotificationToClient(ctx, "notifications/tools/list_changed", nil)
 	})
+	if err := server.ServeStdio(s); err != nil {
+		os.Exit(1)
+	}
+}
+
+// serveWeather is the server of the examples.
+func serveWeather() {
+	s := server.NewMCPServer("weather", "1")
+	s.AddTool(mcp.NewTool("forecast", mcp.WithDescription("Tells tomorrow's weather."), mcp.WithString("city", mcp.Required())),
+		func(_ context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			city, err := req.RequireString("city")
+			if err != nil {
+				return mcp.NewToolResultError("which city?"), nil
+			}
+			return mcp.NewToolResultText("Rain in " + city + "."), nil
+		})
 	if err := server.ServeStdio(s); err != nil {
 		os.Exit(1)
 	}

@@ -11,8 +11,8 @@ import (
 
 // Handlers answer what servers ask, and take what they tell, for the
 // conversation that owns the session. That is the zero [Conversation] for
-// sessions that belong to none: those of calls without a thread, and of listing
-// tools. What is nil isn't offered to servers; one that asks all the same gets a
+// sessions that belong to none: those of calls without a thread, of shared
+// servers, and of listing tools. What is nil isn't offered to servers; one that asks all the same gets a
 // JSON-RPC error at once. They run as those of [mcppool.Handlers] do.
 type Handlers struct {
 	// Sampling answers sampling/createMessage: the server wants a model's answer.

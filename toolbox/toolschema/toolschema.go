@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 
@@ -24,8 +25,7 @@ type Validator struct {
 // maxCompiled bounds the schemas that are kept; beyond it all are forgotten.
 const maxCompiled = 4096
 
-// Validate says what is wrong with args, one fault a line, in words for the
-// model. It is nil as well when the tool's schema can't be used: that is the
+// Validate says in one line for the model what is wrong with args. It is nil as well when the tool's schema can't be used: that is the
 // server's fault, and the server checks too.
 func (v *Validator) Validate(tool *mcp.Tool, args json.RawMessage) error {
 	schema := v.schema(tool)
@@ -40,12 +40,27 @@ func (v *Validator) Validate(tool *mcp.Tool, args json.RawMessage) error {
 	if err == nil {
 		return nil
 	}
-	// The first line names the schema, which the model doesn't know.
-	_, faults, ok := strings.Cut(err.Error(), "\n")
-	if !ok {
-		return err
+	return errors.New(oneLine(err.Error()))
+}
+
+// oneLine joins the faults in one order: the library goes through a map. It
+// writes a line for each, and indented ones below it for what makes it up.
+func oneLine(text string) string {
+	lines := strings.Split(text, "\n")
+	lines = lines[1:] // it names the schema, which the model doesn't know
+	var faults []string
+	for _, line := range lines {
+		fault, nested := strings.CutPrefix(line, " ")
+		fault = strings.TrimPrefix(strings.TrimLeft(fault, " "), "- ")
+		fault = strings.TrimPrefix(fault, "at '': ")
+		if nested && len(faults) > 0 {
+			faults[len(faults)-1] += "; " + fault
+			continue
+		}
+		faults = append(faults, fault)
 	}
-	return errors.New(faults)
+	slices.Sort(faults)
+	return strings.Join(faults, "; ")
 }
 
 // schema compiles the tool's schema; nil when that fails.
