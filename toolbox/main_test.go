@@ -120,8 +120,8 @@ func serveWeather() {
 	s := server.NewMCPServer("weather", "1")
 	s.AddTool(mcp.NewTool("forecast", mcp.WithDescription("Tells tomorrow's weather."), mcp.WithString("city", mcp.Required())),
 		func(_ context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-			city, err := req.RequireString("city")
-			if err != nil {
+			city := req.GetString("city", "")
+			if city == "" {
 				return mcp.NewToolResultError("which city?"), nil
 			}
 			return mcp.NewToolResultText("Rain in " + city + "."), nil
