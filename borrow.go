@@ -156,7 +156,9 @@ func (p *Pool) leaveLocked(s *session, why CloseReason, now moment) {
 	}
 	if s.refill && s.state >= stateLive {
 		s.refill = false
-		defer p.refillLocked(s.group, &s.srv)
+		if s.cause == nil { // a server that was closed isn't started again
+			defer p.refillLocked(&s.srv)
+		}
 	}
 	if s.inFlight > 0 {
 		return

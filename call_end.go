@@ -68,7 +68,8 @@ func (s *session) call(ctx context.Context, req *mcp.CallToolRequest, call *Call
 	case err != nil:
 		res = nil
 		err, done = s.end(ctx, toolOp(call.Tool), err)
-		s.lastErr.Store(&err)
+		failed := err // a variable of its own, which alone goes to the heap
+		s.lastErr.Store(&failed)
 	case res != nil && res.IsError:
 		done.how = outcomeToolError
 	}

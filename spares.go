@@ -116,9 +116,13 @@ func (p *Pool) dropSpareLocked(s *session) {
 
 // refillLocked begins the connects of missing spares, if nobody waits for a place
 // and there is room. The caller must hold p.mu.
-func (p *Pool) refillLocked(g *serverGroup, srv *Server) {
-	k := key{server: g.digest}
-	for !p.closed && p.queue.Len() == 0 && len(g.spares)+g.starting < srv.Spares {
+func (p *Pool) refillLocked(srv *Server) {
+	k := key{server: digestOf(srv)}
+	for !p.closed && p.queue.Len() == 0 {
+		// The group is looked up each time: it may be gone, or be made by the spare.
+		if g := p.servers[k.server]; g != nil && len(g.spares)+g.starting >= srv.Spares {
+			return
+		}
 		if _, err := p.newSessionLocked(context.Background(), k, srv, true); err != nil {
 			return
 		}
