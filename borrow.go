@@ -71,6 +71,9 @@ func (p *Pool) lock(ctx context.Context, s *session, k key, srv *Server, check f
 		p.mu.Lock()
 		if err == errTooLong {
 			l, value := p.fullLocked(s.group, s.scope)
+			if l == limitNone { // it has become free in this moment
+				l = limitWaiting
+			}
 			err = p.busyLocked(l, value)
 		}
 		p.leaveLocked(s, why, p.now())
@@ -289,6 +292,8 @@ func (s *session) awaitConnect(ctx context.Context) (err error) {
 		return s.connectErr
 	case <-s.killed:
 		return s.cause
+	case <-s.pool.done:
+		return ErrClosed
 	case <-ctx.Done():
 		return ctx.Err()
 	}

@@ -40,6 +40,7 @@ func (p *Pool) connect(ctx context.Context, s *session) {
 	}
 
 	p.mu.Lock()
+	s.values = nil // it was for this alone
 	wanted := s.state == stateConnecting
 	switch {
 	case wanted && err == nil:

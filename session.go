@@ -35,7 +35,7 @@ type session struct {
 	label  string // srv.String()
 	group  *serverGroup
 	opened moment
-	values context.Context // the values of the ctx of the caller that began it
+	values context.Context // the values of the ctx of the caller that began it, until it is connected
 	hurry  time.Time       // that caller's deadline; zero for none
 
 	// callLock is held during a call; nil when calls may overlap. It is a channel
