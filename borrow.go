@@ -157,10 +157,10 @@ func (p *Pool) leaveLocked(s *session, why CloseReason, now moment) {
 	if s.state == stateQueued {
 		p.waiting--
 	}
-	if s.refill && s.state >= stateLive {
+	if s.refill && s.lost != nil { // it did come up
 		s.refill = false
 		if s.cause == nil { // a server that was closed isn't started again
-			defer p.refillLocked(&s.srv)
+			defer p.refillLocked(s.key.server, &s.srv)
 		}
 	}
 	if s.inFlight > 0 {

@@ -114,16 +114,15 @@ func (p *Pool) dropSpareLocked(s *session) {
 	p.unfileLocked(s, &p.spares)
 }
 
-// refillLocked begins the connects of missing spares, if nobody waits for a place
-// and there is room. The caller must hold p.mu.
-func (p *Pool) refillLocked(srv *Server) {
-	k := key{server: digestOf(srv)}
+// refillLocked begins the connects of missing spares of a server that starts, if
+// nobody waits for a place and there is room. The caller must hold p.mu.
+func (p *Pool) refillLocked(d digest, srv *Server) {
 	for !p.closed && p.queue.Len() == 0 {
-		// The group is looked up each time: it may be gone, or be made by the spare.
-		if g := p.servers[k.server]; g != nil && len(g.spares)+g.starting >= srv.Spares {
+		// Looked up each time: a server without sessions is forgotten.
+		if g := p.servers[d]; g != nil && len(g.spares)+g.starting >= srv.Spares {
 			return
 		}
-		if _, err := p.newSessionLocked(context.Background(), k, srv, true); err != nil {
+		if _, err := p.newSessionLocked(context.Background(), key{server: d}, srv, true); err != nil {
 			return
 		}
 	}
