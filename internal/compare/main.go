@@ -40,7 +40,7 @@ func main() {
 		opts.contenders, err = regexp.Compile(s)
 		return err
 	})
-	flag.StringVar(&opts.raw, "raw", "", "also write each round to this `file`, in the format of Go benchmarks (see: go tool benchstat)")
+	flag.StringVar(&opts.raw, "raw", "", "also write each round to this `file`, in the format of Go benchmarks (for benchstat)")
 	flag.StringVar(&opts.cpuProfile, "cpuprofile", "", "write a CPU profile of the batches to this `file`")
 	flag.StringVar(&opts.memProfile, "memprofile", "", "write a profile of every allocation to this `file`, which makes all slower")
 	list := flag.Bool("list", false, "list the rows and their contenders")

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -110,16 +111,18 @@ func (run *running) close() error {
 // calibrate finds how many calls take about as long as a batch should, and
 // warms the connection up.
 func (run *running) calibrate(ctx context.Context, batch time.Duration) error {
-	for n := 1; ; {
-		s, err := run.batch(ctx, n)
-		if err != nil {
+	if run.part != calls {
+		batch *= 3 // they are few and vary more
+	}
+	for n := 1; ; n = n*2 + run.callers {
+		begun := time.Now()
+		if _, err := run.batch(ctx, n); err != nil {
 			return err
 		}
-		if s.wall >= batch/4 || s.wall >= time.Second {
-			run.n = max(1, int(int64(n)*int64(batch)/int64(s.wall)))
+		if took := time.Since(begun); took >= batch/3 {
+			run.n = max(1, int(int64(n)*int64(batch)/int64(took)))
 			return nil
 		}
-		n = n*2 + run.callers
 	}
 }
 
@@ -182,17 +185,22 @@ func (run *running) callAtOnce(ctx context.Context, n int) error {
 	return nil
 }
 
-// lives measures the beginnings or the ends of connections.
+// lives measures the beginnings or the ends of connections. Its time is the
+// median life's, since a process that starts is at the scheduler's mercy.
 func (run *running) lives(ctx context.Context, n int) (sample, error) {
 	var begin, end meter
-	for range n {
+	walls := make([]time.Duration, n)
+	for i := range walls {
+		before := begin.total.wall
 		begin.start()
 		s, err := open(ctx, run.name, run.target)
 		begin.stop()
 		if err != nil {
 			return sample{}, err
 		}
+		walls[i] = begin.total.wall - before
 		callErr := run.call(ctx, s)
+		before = end.total.wall
 		end.start()
 		err = s.close()
 		end.stop()
@@ -202,13 +210,17 @@ func (run *running) lives(ctx context.Context, n int) (sample, error) {
 		if err != nil {
 			return sample{}, fmt.Errorf("close: %w", err)
 		}
+		if run.part == closes {
+			walls[i] = end.total.wall - before
+		}
 	}
-	m := begin
+	total := begin.total
 	if run.part == closes {
-		m = end
+		total = end.total
 	}
-	m.total.n = n
-	return m.total, nil
+	slices.Sort(walls)
+	total.n, total.wall = n, walls[n/2]*time.Duration(n)
+	return total, nil
 }
 
 // meter sums up what this process spends between start and stop.

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"github.com/mcppool/mcppool/internal/compare/internal/cheap"
 )
 
 // row is one thing that several contenders do.
@@ -102,7 +104,7 @@ func rows() []row {
 				args: map[string]any{"size": n}, size: n, contenders: []string{mcpGo, pool, goSDK, floor}})
 		}
 	}
-	large := map[string]any{"text": textOf(mB)}
+	large := map[string]any{"text": cheap.Text(mB)}
 	return append(all,
 		row{group: groupArgs, name: rowArgs, target: onOld, tool: "count", args: large, size: len("counted"),
 			contenders: []string{mcpGo, pool, goSDK, floor}},
@@ -126,7 +128,7 @@ func life(group, name string, t target, p part, contenders ...string) row {
 }
 
 func rawOf(args map[string]any) json.RawMessage {
-	return fmt.Appendf(nil, `{"text":%s}`, quoted(args["text"].(string)))
+	return fmt.Appendf(nil, `{"text":%s}`, cheap.Quoted(args["text"].(string)))
 }
 
 // argsFor gives the arguments in the form that a contender takes.

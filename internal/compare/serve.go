@@ -1,166 +1,30 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"fmt"
-	"os"
-	"strconv"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/mark3labs/mcp-go/server"
+
+	"github.com/mcppool/mcppool/internal/compare/internal/cheap"
 )
 
 // The servers, which are this program again.
 const (
-	cheapLegacy = "cheap"        // answers for nearly nothing, with initialize
-	cheapModern = "cheap-modern" // the same for the revision 2026-07-28
-	realServer  = "mcp-go"       // made with mcp-go's server package
+	cheapLegacy = cheap.Legacy
+	cheapModern = cheap.Modern
+	realServer  = "mcp-go" // made with mcp-go's server package
 )
 
+// serve runs the real server; the cheap ones ran before main.
 func serve(kind string) {
-	switch kind {
-	case cheapLegacy, cheapModern:
-		s := cheapServer{modern: kind == cheapModern, contents: make(map[string][]byte)}
-		s.run()
-	case realServer:
-		serveReal()
-	default:
+	if kind != realServer {
 		panic("bug: no such server: " + kind)
 	}
-}
-
-func serveReal() {
 	s := server.NewMCPServer("real", "1")
 	echo := mcp.NewTool("echo", mcp.WithString("text", mcp.Required()))
 	s.AddTool(echo, func(_ context.Context, r mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return mcp.NewToolResultText(r.GetString("text", "")), nil
 	})
 	_ = server.ServeStdio(s) // its error is the end of stdin
-}
-
-// cheapServer answers by cutting strings, so that what is measured is the
-// client. Its tools: echo returns its argument "text"; text and image return
-// "size" bytes; count returns a small result whatever the arguments are.
-type cheapServer struct {
-	modern   bool
-	contents map[string][]byte // by tool and size
-}
-
-func (s *cheapServer) run() {
-	in := make([]byte, 0, 1<<20)
-	var out []byte
-	seen := 0 // of in, without a newline
-	for {
-		if len(in) == cap(in) {
-			in = append(make([]byte, 0, 2*cap(in)), in...)
-		}
-		n, err := os.Stdin.Read(in[len(in):cap(in)])
-		if err != nil {
-			return
-		}
-		in = in[:len(in)+n]
-		out = out[:0]
-		rest := in
-		for {
-			i := bytes.IndexByte(rest[seen:], '\n')
-			if i < 0 {
-				seen = len(rest)
-				break
-			}
-			out = s.answer(out, rest[:seen+i])
-			rest = rest[seen+i+1:]
-			seen = 0
-		}
-		in = in[:copy(in, rest)]
-		if len(out) > 0 {
-			if _, err := os.Stdout.Write(out); err != nil {
-				return
-			}
-		}
-	}
-}
-
-// ends is as much of a line's two ends as is looked at; clients put the
-// arguments, which may be large, in the middle.
-const ends = 1 << 10
-
-func (s *cheapServer) answer(out, line []byte) []byte {
-	head, tail := line[:min(len(line), ends)], line[max(0, len(line)-ends):]
-	_, id, ok := bytes.Cut(head, []byte(`"id":`))
-	if !ok {
-		return out // a notification
-	}
-	id = id[:bytes.IndexAny(id, ",}")]
-	_, method, _ := bytes.Cut(head, []byte(`"method":"`))
-	method, _, _ = bytes.Cut(method, []byte(`"`))
-
-	out = append(out, `{"jsonrpc":"2.0","id":`...)
-	out = append(out, id...)
-	switch string(method) {
-	case "tools/call":
-		out = append(out, `,"result":{`...)
-		if s.modern {
-			out = append(out, `"resultType":"complete",`...)
-		}
-		out = append(out, `"content":[`...)
-		out = s.content(out, head, tail, line)
-		out = append(out, `]}`...)
-	case "initialize":
-		out = append(out, `,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},`+
-			`"serverInfo":{"name":"cheap","version":"1"}}`...)
-	case "server/discover":
-		if s.modern {
-			out = append(out, `,"result":{"resultType":"complete","supportedVersions":["2026-07-28"],`+
-				`"capabilities":{"tools":{}},"serverInfo":{"name":"cheap","version":"1"},`+
-				`"ttlMs":0,"cacheScope":"private"}`...)
-		} else {
-			out = append(out, `,"error":{"code":-32601,"message":"method not found"}`...)
-		}
-	default:
-		out = append(out, `,"result":{}`...)
-	}
-	return append(out, "}\n"...)
-}
-
-func (s *cheapServer) content(out, head, tail, line []byte) []byte {
-	is := func(tool string) bool {
-		name := []byte(`"name":"` + tool + `"`)
-		return bytes.Contains(head, name) || bytes.Contains(tail, name)
-	}
-	switch {
-	case is("echo"):
-		_, text, _ := bytes.Cut(line, []byte(`"text":"`))
-		text = text[:bytes.IndexByte(text, '"')]
-		out = append(out, `{"type":"text","text":"`...)
-		out = append(out, text...)
-		return append(out, `"}`...)
-	case is("text"):
-		return append(out, s.large("text", head)...)
-	case is("image"):
-		return append(out, s.large("image", head)...)
-	}
-	return append(out, `{"type":"text","text":"counted"}`...)
-}
-
-// large returns the content of the size that the arguments ask for.
-func (s *cheapServer) large(tool string, head []byte) []byte {
-	_, size, _ := bytes.Cut(head, []byte(`"size":`))
-	size = size[:bytes.IndexAny(size, ",}")]
-	key := tool + string(size)
-	if c := s.contents[key]; c != nil {
-		return c
-	}
-	n, err := strconv.Atoi(string(size))
-	if err != nil {
-		panic("bug: the size is no number: " + err.Error())
-	}
-	var c []byte
-	if tool == "text" {
-		c = fmt.Appendf(c, `{"type":"text","text":%s}`, quoted(textOf(n)))
-	} else {
-		c = fmt.Appendf(c, `{"type":"image","data":"%s","mimeType":"image/png"}`, imageOf(n))
-	}
-	s.contents[key] = c
-	return c
 }

@@ -1,4 +1,4 @@
-package main
+package cheap
 
 import (
 	"bytes"
@@ -14,10 +14,10 @@ var words = strings.Fields(`the request was read from a page of results and then
 	func return if err nil for range value struct session server client open close file line column
 	warning deprecated module package version update install build test passed failed skipped took`)
 
-// textOf returns n bytes as tools return them: lines of about 80 bytes, every
+// Text returns n bytes as tools return them: lines of about 80 bytes, every
 // fourth with something in quotes, every sixteenth with a letter that isn't
 // ASCII.
-func textOf(n int) string {
+func Text(n int) string {
 	rnd := rand.New(rand.NewPCG(1, 2))
 	var b strings.Builder
 	b.Grow(n + 128)
@@ -39,16 +39,16 @@ func textOf(n int) string {
 	return strings.ToValidUTF8(b.String()[:n], "..")[:n]
 }
 
-// imageOf returns n bytes of base64; n is a multiple of 4.
-func imageOf(n int) string {
+// Image returns n bytes of base64; n is a multiple of 4.
+func Image(n int) string {
 	raw := make([]byte, n/4*3)
 	rnd := rand.NewChaCha8([32]byte{1})
 	_, _ = rnd.Read(raw) // never fails
 	return base64.StdEncoding.EncodeToString(raw)
 }
 
-// quoted returns s as most servers encode it, without escapes for HTML.
-func quoted(s string) []byte {
+// Quoted returns s as most servers encode it, without escapes for HTML.
+func Quoted(s string) []byte {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
