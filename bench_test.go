@@ -30,6 +30,7 @@ func (c *noop) Err() error            { return nil }
 func (c *noop) Close() error          { return nil }
 
 func noopPool(b testing.TB, opts mcppool.Options) *mcppool.Pool {
+	b.Helper()
 	opts.Dial = func(context.Context, mcppool.Server) (mcppool.Client, error) {
 		return &noop{done: make(chan struct{})}, nil
 	}
@@ -48,6 +49,7 @@ var typical = mcppool.Server{
 
 // fill opens n sessions and gives their scopes.
 func fill(b testing.TB, p *mcppool.Pool, n int) []string {
+	b.Helper()
 	scopes := make([]string, n)
 	for i := range scopes {
 		scopes[i] = "project:" + strconv.Itoa(i)

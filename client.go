@@ -55,13 +55,10 @@ type deathReporter interface {
 	death() (exit, stderr string)
 }
 
-// toolCaller is a client that takes all of a Call, as the default one does.
-type toolCaller interface {
-	callTool(context.Context, *mcp.CallToolRequest, *Call) (*mcp.CallToolResult, error)
-}
-
+// callTool makes a tools/call. The type of the default client is asked for by
+// name, since what is passed through an interface goes to the heap.
 func (s *session) callTool(ctx context.Context, req *mcp.CallToolRequest, call *Call) (*mcp.CallToolResult, error) {
-	if c, ok := s.client.(toolCaller); ok {
+	if c, ok := s.client.(*stdioClient); ok {
 		return c.callTool(ctx, req, call)
 	}
 	return s.client.CallTool(ctx, *req)
@@ -81,4 +78,16 @@ func (p *Pool) dialDefault(ctx context.Context, s *session) (Client, error) {
 		return nil, err
 	}
 	return c, nil
+}
+
+// probe looks whether the server of s answers.
+func (s *session) probe(ctx context.Context) error {
+	if c, ok := s.client.(Prober); ok {
+		return c.Probe(ctx)
+	}
+	_, err := s.client.ListTools(ctx, mcp.ListToolsRequest{})
+	if ctx.Err() != nil || isConnectionError(err) {
+		return err
+	}
+	return nil // an error answer is an answer
 }

@@ -290,8 +290,8 @@ func (d *stdioDialer) modernMeta(version string) map[string]any {
 
 func (c *stdioClient) callTool(ctx context.Context, req *mcp.CallToolRequest, call *Call) (*mcp.CallToolResult, error) {
 	r := stdio.Request{Tool: req.Params.Name, Args: req.Params.RawArguments, Meta: c.metaText}
-	if call.Check != nil {
-		r.Gate = func() error { return ask(call.Check) }
+	if check := call.Check; check != nil {
+		r.Gate = func() error { return ask(check) }
 	}
 	if call.Meta != nil || call.OnProgress != nil {
 		meta, done, err := c.callMeta(call)

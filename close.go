@@ -58,7 +58,9 @@ func (p *Pool) RetireServer(srv Server) {
 func (p *Pool) CloseScope(scope string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.killAllLocked(p.scopes[scope], ErrServerClosed, CloseScopeClosed)
+	if sc := p.scopes[scope]; sc != nil {
+		p.killAllLocked(sc.members, ErrServerClosed, CloseScopeClosed)
+	}
 }
 
 // CloseIdle closes the sessions that have been idle for at least olderThan,
@@ -123,7 +125,7 @@ func (p *Pool) refuseLocked() {
 		return
 	}
 	p.closed = true
-	close(p.done)
+	p.end()
 	if p.open == 0 {
 		close(p.empty)
 	}

@@ -4,14 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 )
 
 // connectContext is the ctx of a connect that a caller begins: it has the
 // caller's values but not its end, since others may wait for the same connect.
 // It ends with the connect, when nobody waits any longer, or when the session is
 // killed.
-func (p *Pool) connectContext(caller context.Context) (context.Context, context.CancelFunc) {
-	ctx := context.WithoutCancel(caller)
+func (p *Pool) connectContext(ctx context.Context) (context.Context, context.CancelFunc) {
 	if d := p.opts.connectTimeout(); d > 0 {
 		return context.WithTimeout(ctx, d)
 	}
@@ -34,17 +34,25 @@ func (p *Pool) connect(ctx context.Context, s *session) {
 	case wanted && err == nil:
 		s.client, s.lost = client, lost
 		p.moveLocked(s, stateLive)
-		if s.linked {
+		s.liveSince = time.Now()
+		p.startedLocked(s, true, nil, s.liveSince)
+		switch {
+		case s.spare:
+			p.spareReadyLocked(s)
+		case s.linked:
 			p.trimLocked(s)
 		}
+		p.placeFreeLocked(s.group, s.scope) // MaxStarting
 	case wanted:
 		s.connectErr = err
 		p.moveLocked(s, stateClosing)
 		p.unlinkLocked(s, CloseStartFailed)
+		p.startedLocked(s, false, err, time.Now())
 	default:
 		// Killed, or given up by the last that waited. When that ties with the
 		// end of the connect, the close wins: what came up is ended here.
 		s.connectErr = s.cause
+		p.startedLocked(s, false, nil, time.Now())
 		if err == nil {
 			s.client = client
 		}
@@ -66,6 +74,7 @@ func (p *Pool) closeSession(s *session) {
 		if err := s.client.Close(); err != nil {
 			p.logCloseError(s, err)
 		}
+		p.explainDeath(s)
 	}
 	p.mu.Lock()
 	p.closedLocked(s)

@@ -59,11 +59,13 @@ func TestCallerThatGivesUpAConnectReturnsOnTime(t *testing.T) { // B15, B16
 		at   time.Duration
 	}{
 		"cancelled": {func(t *testing.T) context.Context {
+			t.Helper()
 			ctx, cancel := context.WithCancel(t.Context())
 			time.AfterFunc(100*time.Millisecond, cancel)
 			return ctx
 		}, context.Canceled, 100 * time.Millisecond},
 		"deadline": {func(t *testing.T) context.Context {
+			t.Helper()
 			return within(t, 200*time.Millisecond)
 		}, context.DeadlineExceeded, 200 * time.Millisecond},
 	} {

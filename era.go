@@ -2,6 +2,7 @@ package mcppool
 
 import (
 	"encoding/json"
+	"slices"
 	"sync"
 	"time"
 
@@ -74,10 +75,5 @@ func isModernAnswer(result json.RawMessage) bool {
 	if json.Unmarshal(result, &discovered) != nil {
 		return false
 	}
-	for _, v := range discovered.SupportedVersions {
-		if mcp.IsModernProtocol(v) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(discovered.SupportedVersions, mcp.IsModernProtocol)
 }

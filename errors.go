@@ -37,7 +37,7 @@ type ConfigError struct {
 
 func (e *ConfigError) Error() string { return "mcppool: " + e.Field + " " + e.Reason }
 
-// StartError: a session never came up. Nothing was sent, so the call is safe to
+// StartError says that a session never came up. Nothing was sent, so the call is safe to
 // repeat.
 type StartError struct {
 	// Server is the label of the server (see [Server.String]).

@@ -213,6 +213,7 @@ func after(f func() error) <-chan error {
 
 // within is a ctx with a deadline, cancelled at the test's end.
 func within(t testing.TB, d time.Duration) context.Context {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), d)
 	t.Cleanup(cancel)
 	return ctx

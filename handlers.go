@@ -33,6 +33,8 @@ type Origin struct {
 }
 
 func (s *session) origin() Origin {
+	s.pool.mu.Lock()
+	defer s.pool.mu.Unlock()
 	return Origin{SessionID: s.id, Server: s.label, Scope: s.key.scope}
 }
 

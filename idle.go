@@ -122,3 +122,14 @@ func (l *idleSessions) expired(now time.Time) (s *session, next time.Time) {
 	}
 	return nil, next
 }
+
+// all gives the idle sessions; the list must not change meanwhile.
+func (l *idleSessions) all(yield func(*session) bool) {
+	for _, c := range l.classes {
+		for s := c.front; s != nil; s = s.idle.next {
+			if !yield(s) {
+				return
+			}
+		}
+	}
+}

@@ -12,14 +12,18 @@ import (
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/mcppool/mcppool/internal/fairqueue"
 )
 
 // Pool keeps sessions with MCP servers between calls. It is made by [New], is
 // safe for concurrent use, and must be closed.
 type Pool struct {
-	opts Options // resolved by its accessors; never changes
-	id   string  // prefix of its sessions' ids
-	done chan struct{}
+	opts Options         // resolved by its accessors; never changes
+	id   string          // prefix of its sessions' ids
+	life context.Context // ends when the pool takes no more calls
+	end  context.CancelFunc
+	done <-chan struct{} // of life
 	eras eras
 	web  *http.Transport // of the clients of servers at a URL
 	// empty is closed once the pool is closed and has no session left.
@@ -32,12 +36,23 @@ type Pool struct {
 	mu       sync.Mutex // protects the fields below; held for map, list and count work only
 	closed   bool
 	lastID   uint64
-	open     int                              // sessions that aren't closed
-	sessions map[key]*session                 // the linked ones
-	servers  map[digest]*serverGroup          // all that are open, by server
-	scopes   map[string]map[*session]struct{} // those of a scope
-	idle     idleSessions
+	open     int                     // sessions that aren't closed
+	sessions map[key]*session        // the linked ones
+	servers  map[digest]*serverGroup // all that are open, by server
+	scopes   map[string]*scopeGroup  // those of them that have a scope
+	kept     int                     // linked sessions
+	idle     idleSessions            // of them, those that nobody borrows
+	spares   idleSessions            // the connected ones
+	breakers map[digest]*breaker     // of servers that failed lately
 	reaper   reaper
+	watching bool // the goroutines of watch.go are there
+
+	limits    Limits
+	tally     tally
+	queue     fairqueue.Queue[*session] // those that wait for a place
+	waiting   int                       // callers that wait for those
+	lastGrant time.Time                 // when the last one got its place
+	grantGap  time.Duration             // about how long it takes until the next
 
 	states   [stateClosed]int       // open sessions by state
 	connects uint64                 // sessions begun
@@ -50,19 +65,23 @@ type Pool struct {
 func New(opts *Options) (*Pool, error) {
 	p := &Pool{
 		opts:     opts.clone(),
-		done:     make(chan struct{}),
 		web:      newWebTransport(),
 		empty:    make(chan struct{}),
 		sessions: make(map[key]*session),
 		servers:  make(map[digest]*serverGroup),
-		scopes:   make(map[string]map[*session]struct{}),
+		scopes:   make(map[string]*scopeGroup),
 		idle:     idleSessions{classes: make(map[time.Duration]*idleClass)},
+		spares:   idleSessions{classes: make(map[time.Duration]*idleClass)},
+		breakers: make(map[digest]*breaker),
 		closes:   make(map[CloseReason]uint64),
 		reaper:   reaper{wake: make(chan struct{}, 1)},
 	}
 	if err := p.opts.validate(); err != nil {
 		return nil, err
 	}
+	p.life, p.end = context.WithCancel(context.Background())
+	p.done = p.life.Done()
+	p.limits = p.opts.Limits
 	var id [6]byte
 	_, _ = rand.Read(id[:]) // never fails (crypto/rand)
 	p.id = hex.EncodeToString(id[:])
@@ -92,69 +111,40 @@ func (p *Pool) CallTool(ctx context.Context, srv Server, call Call) (*mcp.CallTo
 		return nil, err
 	}
 	s, err := p.borrow(ctx, &srv, call.Scope, call.Check)
-	if err != nil {
-		return nil, wrap(toolOp(call.Tool), &srv, phaseQueue, err)
+	for again := true; err == nil; again = false {
+		var res *mcp.CallToolResult
+		var sent bool
+		res, sent, err = p.callIn(ctx, s, &req, &call, again)
+		if sent {
+			return res, err
+		}
+		s, err = p.borrowAgain(ctx, s, &srv, call.Check)
 	}
-	why, borrowed := ClosePanicked, true // unless the client returns
+	return nil, wrap(toolOp(call.Tool), &srv, phaseQueue, err)
+}
+
+// callIn makes a call in a borrowed session and gives it back, except when again
+// is set and the session was lost before anything was sent: sent is false then,
+// and the session still borrowed.
+func (p *Pool) callIn(ctx context.Context, s *session, req *mcp.CallToolRequest, call *Call, again bool) (res *mcp.CallToolResult, sent bool, err error) {
+	why := ClosePanicked // unless the client returns
+	sent = true
 	defer func() {
-		if borrowed {
+		if sent {
 			p.giveBack(s, why, 1)
 		}
 	}()
-	res, err := s.callTool(ctx, &req, &call)
-	if err != nil && isNotSent(err) && s.isLost() && !s.isKilled() {
-		var again *session
-		if again, err = p.borrowAgain(ctx, s, &srv, call.Check); err != nil {
-			borrowed = false
-			return nil, wrap(toolOp(call.Tool), &srv, phaseQueue, err)
-		}
-		s = again
-		res, err = s.callTool(ctx, &req, &call)
-	}
-	if err != nil {
+	res, err = s.callTool(ctx, req, call)
+	switch {
+	case err == nil:
+		why = ""
+	case again && isNotSent(err) && s.isLost() && !s.isKilled():
+		sent = false
+	default:
 		err, why = s.outcome(ctx, toolOp(call.Tool), err)
-		return nil, err
+		res = nil
 	}
-	why = ""
-	return res, nil
-}
-
-// ListTools lists the tools of srv, all pages of them, as the session of scope
-// sees them. It borrows the session as [Pool.CallTool] does. A server whose
-// cursor doesn't move on gets an error rather than a loop.
-func (p *Pool) ListTools(ctx context.Context, srv Server, scope string) ([]mcp.Tool, error) {
-	var tools []mcp.Tool
-	err := p.Do(ctx, srv, scope, func(ctx context.Context, s *Session) (err error) {
-		tools, err = s.ListTools(ctx)
-		return err
-	})
-	return tools, err
-}
-
-// Do borrows the session of (srv, scope) as [Pool.CallTool] does and runs f with
-// it: calls that f makes are not interleaved with others of the scope. The ctx
-// that f gets ends with the caller's, and when the session is closed under it.
-// Do returns f's error as it is; errors of its own came before f ran. The
-// [*Session] is f's until it returns.
-func (p *Pool) Do(ctx context.Context, srv Server, scope string, f func(context.Context, *Session) error) error {
-	s, err := p.borrow(ctx, &srv, scope, nil)
-	if err != nil {
-		return wrap("session", &srv, phaseQueue, err)
-	}
-	lease := &Session{s: s}
-	why := ClosePanicked // unless f returns
-	defer func() {
-		w, calls := lease.end()
-		if w != "" {
-			why = w
-		}
-		p.giveBack(s, why, calls)
-	}()
-	ctx, cancel := s.whileAlive(ctx)
-	defer cancel()
-	err = f(ctx, lease)
-	why = ""
-	return err
+	return res, sent, err
 }
 
 func toolOp(tool string) string { return "tool " + strconv.Quote(tool) }
@@ -191,11 +181,14 @@ func (s *session) outcome(ctx context.Context, op string, err error) (error, Clo
 		why = CloseServerClosed
 	case ctx.Err() != nil:
 		err = ctx.Err()
-		if ph == phaseSent {
+		switch {
+		case ph != phaseSent:
+		case s.abandonPolicy() == Probe:
+			s.suspect.Store(true)
+		case errors.Is(err, context.Canceled):
+			why = CloseCancelled
+		default:
 			why = CloseTimeout
-			if errors.Is(err, context.Canceled) {
-				why = CloseCancelled
-			}
 		}
 	case s.isLost() || isConnectionError(err):
 		err = s.lostError(err)
@@ -238,4 +231,10 @@ func (s *session) listTools(ctx context.Context) ([]mcp.Tool, error) {
 		seen[page.NextCursor] = true
 		req.Params.Cursor = page.NextCursor
 	}
+}
+
+func (p *Pool) maxWait() time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.limits.MaxWait
 }

@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -41,7 +42,7 @@ func pids(t testing.TB, file string) []int {
 	}
 	require.NoError(t, err)
 	var all []int
-	for _, f := range strings.Fields(string(data)) {
+	for f := range strings.FieldsSeq(string(data)) {
 		n, err := strconv.Atoi(f)
 		require.NoError(t, err)
 		all = append(all, n)
@@ -53,12 +54,7 @@ func pids(t testing.TB, file string) []int {
 func requireGone(t testing.TB, pids []int) {
 	t.Helper()
 	require.Eventually(t, func() bool {
-		for _, pid := range pids {
-			if processExists(pid) {
-				return false
-			}
-		}
-		return true
+		return !slices.ContainsFunc(pids, processExists)
 	}, 5*time.Second, 5*time.Millisecond)
 }
 

@@ -14,7 +14,10 @@ import (
 
 func processExists(pid int) bool { return syscall.Kill(pid, 0) != syscall.ESRCH }
 
-func kill(t testing.TB, pid int) { require.NoError(t, syscall.Kill(pid, syscall.SIGKILL)) }
+func kill(t testing.TB, pid int) {
+	t.Helper()
+	require.NoError(t, syscall.Kill(pid, syscall.SIGKILL))
+}
 
 // children are the processes whose parent is this one, where /proc says so.
 func children(t testing.TB) []int {
@@ -26,7 +29,7 @@ func children(t testing.TB) []int {
 	var all []int
 	for _, task := range self {
 		data, _ := os.ReadFile("/proc/self/task/" + task.Name() + "/children")
-		for _, f := range strings.Fields(string(data)) {
+		for f := range strings.FieldsSeq(string(data)) {
 			if pid, err := strconv.Atoi(f); err == nil {
 				all = append(all, pid)
 			}

@@ -41,10 +41,9 @@ func (p *Pool) reap() {
 	for {
 		p.mu.Lock()
 		now := time.Now()
-		s, next := p.idle.expired(now)
-		for s != nil {
-			p.unlinkLocked(s, CloseIdle)
-			s, next = p.idle.expired(now)
+		next := p.expireLocked(&p.idle, now)
+		if spare := p.expireLocked(&p.spares, now); next.IsZero() || !spare.IsZero() && spare.Before(next) {
+			next = spare
 		}
 		p.reaper.wakes = next
 		p.mu.Unlock()
@@ -61,4 +60,15 @@ func (p *Pool) reap() {
 			return
 		}
 	}
+}
+
+// expireLocked closes what has expired in a list, and gives when the next one
+// does, or zero. The caller must hold p.mu.
+func (p *Pool) expireLocked(list *idleSessions, now time.Time) time.Time {
+	s, next := list.expired(now)
+	for s != nil {
+		p.unlinkLocked(s, CloseIdle)
+		s, next = list.expired(now)
+	}
+	return next
 }

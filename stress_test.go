@@ -20,6 +20,7 @@ import (
 
 // stressTime is how long the stress test runs: MCPPOOL_STRESS, or a second.
 func stressTime(t *testing.T) time.Duration {
+	t.Helper()
 	if s := os.Getenv("MCPPOOL_STRESS"); s != "" {
 		d, err := time.ParseDuration(s)
 		require.NoError(t, err, "MCPPOOL_STRESS")
@@ -226,6 +227,7 @@ func TestStressKeepsTheInvariants(t *testing.T) {
 
 // kind sorts the ends that a call may have; any other is a failure.
 func kind(t *testing.T, err error) int {
+	t.Helper()
 	var start *mcppool.StartError
 	switch {
 	case err == nil:

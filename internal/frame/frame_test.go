@@ -192,6 +192,7 @@ func FuzzParse(f *testing.F) {
 
 // requireAgrees compares a message with its members as encoding/json sees them.
 func requireAgrees(t *testing.T, m frame.Message, members map[string]json.RawMessage) {
+	t.Helper()
 	var method string
 	isMethod := string(members["method"]) != "null" && json.Unmarshal(members["method"], &method) == nil
 	id := frame.ParseID(members["id"])
@@ -202,7 +203,7 @@ func requireAgrees(t *testing.T, m frame.Message, members map[string]json.RawMes
 	case frame.Response:
 		require.Equal(t, id, m.ID)
 		require.Equal(t, string(members["id"]), string(m.RawID))
-		require.True(t, (m.Result == nil) != (m.Error == nil))
+		require.NotEqual(t, m.Result == nil, m.Error == nil)
 		if m.Result != nil {
 			require.Equal(t, string(members["result"]), string(m.Result))
 		} else if string(m.Error) != noOutcome {

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os/exec"
 	"path/filepath"
+	"slices"
 )
 
 // LookPath finds the executable that file names and returns its absolute path.
@@ -37,7 +38,7 @@ func LookPath(file, dir string, env []string) (string, error) {
 		return name, nil
 	}
 	path := getenv(env, "PATH")
-	denied := error(exec.ErrNotFound)
+	denied := exec.ErrNotFound
 	for _, entry := range filepath.SplitList(path) {
 		if !filepath.IsAbs(entry) {
 			continue
@@ -63,8 +64,8 @@ func notFound(err error) error {
 // getenv returns the value of the last entry of env that sets key, as the
 // child would see it.
 func getenv(env []string, key string) string {
-	for i := len(env) - 1; i >= 0; i-- {
-		if value, ok := cutEnv(env[i], key); ok {
+	for _, e := range slices.Backward(env) {
+		if value, ok := cutEnv(e, key); ok {
 			return value
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mcppool/mcppool/internal/proc"
@@ -62,7 +63,7 @@ func drain(p *proc.Process) {
 // tempDir is t.TempDir without os.RemoveAll, which wine 8 can't do.
 func tempDir(t testing.TB) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "proc-test-*")
+	dir, err := os.MkdirTemp("", "proc-test-*") //nolint:usetesting // see above
 	require.NoError(t, err)
 	dir, err = filepath.EvalSymlinks(dir)
 	require.NoError(t, err)
@@ -208,7 +209,7 @@ func TestStopInterruptsAWrite(t *testing.T) {
 	go func() {
 		defer close(written)
 		_, err := p.Stdin.Write(make([]byte, 1<<20))
-		require.ErrorIs(t, err, os.ErrClosed)
+		assert.ErrorIs(t, err, os.ErrClosed)
 	}()
 	go p.Stop(bound)
 	waitFor(t, "the end of the write", written)

@@ -50,7 +50,7 @@ func (t *tree) fork(path string, argv []string, attr *syscall.ProcAttr) error {
 		return err
 	}
 	if pidfd >= 0 {
-		syscall.SetNonblock(pidfd, true) // what has NewFile put it into the netpoller
+		_ = syscall.SetNonblock(pidfd, true) // what has NewFile put it into the netpoller
 		t.pidfd = os.NewFile(uintptr(pidfd), "pidfd")
 	}
 	return nil

@@ -69,11 +69,12 @@ func (e missingInterpreterError) Error() string {
 
 func (e missingInterpreterError) Unwrap() error { return e.error }
 
-// terminate asks the tree to end.
-func (t *tree) terminate() {
+// terminate asks the tree to end. It always can.
+func (t *tree) terminate() bool {
 	t.remember()
 	t.signal(syscall.SIGTERM)
 	t.signal(syscall.SIGCONT) // a stopped process would not get to handle it
+	return true
 }
 
 // kill ends the group.
@@ -90,6 +91,6 @@ func (t *tree) signal(sig syscall.Signal) {
 	err := syscall.Kill(-t.pid, sig)
 	if err == syscall.ESRCH {
 		// The leader joined another group and nobody is left in its own.
-		syscall.Kill(t.pid, sig)
+		_ = syscall.Kill(t.pid, sig)
 	}
 }

@@ -12,6 +12,7 @@ import (
 
 // The server answers for nearly nothing, so that the client is what is measured.
 func benchmarkCall(b *testing.B, callers int, args string) {
+	b.Helper()
 	cfg := serverConfig(b, "fast")
 	c, err := stdio.Start(cfg)
 	if err != nil {

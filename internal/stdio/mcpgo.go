@@ -116,7 +116,7 @@ func (c *Conn) tell(ctx context.Context, o *outgoing) error {
 	if writer {
 		c.flush(o)
 	}
-	err := error(nil)
+	var err error
 	select {
 	case <-o.ready:
 		return nil

@@ -45,6 +45,7 @@ func requireSame(t *testing.T, raw []byte) bool {
 }
 
 func corpus(t testing.TB) map[string][]byte {
+	t.Helper()
 	files, err := filepath.Glob("testdata/corpus/*.json")
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
