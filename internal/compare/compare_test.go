@@ -94,7 +94,7 @@ func TestEachRowMeasuresEachOfItsContenders(t *testing.T) {
 }
 
 func TestSixtyFourCallersEachGetTheirOwnAnswer(t *testing.T) {
-	for _, name := range []string{mcpGo, poolLease, goSDK, conn, floor} {
+	for _, name := range []string{mcpGo, poolShared, goSDK, conn, floor} {
 		s, err := open(t.Context(), name, target{cheapLegacy, legacy})
 		require.NoError(t, err)
 		failures := make(chan error, 64)

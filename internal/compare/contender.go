@@ -70,7 +70,7 @@ type contender struct {
 
 const (
 	pool         = "mcppool"
-	poolLease    = "mcppool, one lease"
+	poolShared   = "mcppool, shared and concurrent"
 	poolOneShot  = "mcppool, no scope"
 	conn         = "mcppool's connection alone"
 	mcpGo        = "mcp-go"
@@ -84,7 +84,7 @@ var contenders = map[string]contender{}
 func init() {
 	for _, c := range []contender{
 		{pool, dialPool},
-		{poolLease, dialPoolLease},
+		{poolShared, dialPoolShared},
 		{poolOneShot, dialPoolOneShot},
 		{conn, dialConn},
 		{mcpGo, dialMCPGo},

@@ -35,11 +35,22 @@ func poolServer(t target) mcppool.Server {
 
 // dialPool connects what CallTool is then called on.
 func dialPool(ctx context.Context, t target) (session, error) {
+	return connectPool(ctx, poolServer(t))
+}
+
+// dialPoolShared makes calls overlap on the one session.
+func dialPoolShared(ctx context.Context, t target) (session, error) {
+	server := poolServer(t)
+	server.Shared, server.Concurrent = true, true
+	return connectPool(ctx, server)
+}
+
+func connectPool(ctx context.Context, server mcppool.Server) (session, error) {
 	p, err := mcppool.New(nil)
 	if err != nil {
 		return nil, err
 	}
-	s := &poolSession{p, poolServer(t), "scope"}
+	s := &poolSession{p, server, "scope"}
 	err = p.Do(ctx, s.server, s.scope, func(context.Context, *mcppool.Session) error { return nil })
 	if err != nil {
 		return nil, errors.Join(err, p.Close())
@@ -82,51 +93,6 @@ func dialPoolMany() many {
 type sharedSession struct{ *poolSession }
 
 func (sharedSession) close() error { return nil }
-
-// leaseSession holds one borrow for all its calls, which then go out side by
-// side over one connection.
-type leaseSession struct {
-	pool   *mcppool.Pool
-	lease  *mcppool.Session
-	giveUp context.CancelFunc
-	ended  chan error
-}
-
-func dialPoolLease(ctx context.Context, t target) (session, error) {
-	p, err := mcppool.New(nil)
-	if err != nil {
-		return nil, err
-	}
-	s := &leaseSession{pool: p, ended: make(chan error, 1)}
-	held, giveUp := context.WithCancel(context.WithoutCancel(ctx))
-	s.giveUp = giveUp
-	ready := make(chan struct{})
-	go func() {
-		s.ended <- p.Do(held, poolServer(t), "scope", func(ctx context.Context, lease *mcppool.Session) error {
-			s.lease = lease
-			close(ready)
-			<-ctx.Done()
-			return nil
-		})
-	}()
-	select {
-	case <-ready:
-		return s, nil
-	case err := <-s.ended:
-		giveUp()
-		return nil, errors.Join(err, p.Close())
-	}
-}
-
-func (s *leaseSession) call(ctx context.Context, tool string, args any) (reply, error) {
-	res, err := s.lease.CallTool(ctx, mcppool.Call{Tool: tool, Args: args})
-	return mcpReply(res, err)
-}
-
-func (s *leaseSession) close() error {
-	s.giveUp()
-	return errors.Join(<-s.ended, s.pool.Close())
-}
 
 // mcpReply takes a result of mcp-go's types apart.
 func mcpReply(res *mcp.CallToolResult, err error) (reply, error) {

@@ -27,29 +27,28 @@ type idleCost struct {
 }
 
 // idle has each contender measured in a process of its own: threads never end.
+// Once is enough, for it varies little.
 func (m *measurer) idle(ctx context.Context) error {
 	exe, err := os.Executable()
 	if err != nil {
 		return err
 	}
-	m.idles = make(map[string][]idleCost)
-	for range min(m.opts.rounds, 3) {
-		for _, name := range idleContenders {
-			if !m.opts.contenders.MatchString(name) {
-				continue
-			}
-			cmd := exec.CommandContext(ctx, exe, "idle", name)
-			cmd.Stderr = os.Stderr
-			out, err := cmd.Output()
-			if err != nil {
-				return fmt.Errorf("%s: %w", name, err)
-			}
-			var c idleCost
-			if err := json.Unmarshal(out, &c); err != nil {
-				return fmt.Errorf("%s: %w", name, err)
-			}
-			m.idles[name] = append(m.idles[name], c)
+	m.idles = make(map[string]idleCost)
+	for _, name := range idleContenders {
+		if !m.opts.contenders.MatchString(name) {
+			continue
 		}
+		cmd := exec.CommandContext(ctx, exe, "idle", name)
+		cmd.Stderr = os.Stderr
+		out, err := cmd.Output()
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		var c idleCost
+		if err := json.Unmarshal(out, &c); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		m.idles[name] = c
 	}
 	return nil
 }

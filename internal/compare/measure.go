@@ -28,9 +28,9 @@ type result struct{ samples []sample }
 
 type measurer struct {
 	opts    *options
-	raw     io.Writer          // nil for none
-	results map[string]*result // by resultKey
-	idles   map[string][]idleCost
+	raw     io.Writer           // nil for none
+	results map[string]*result  // by resultKey
+	idles   map[string]idleCost // by contender
 }
 
 func resultKey(row, contender string) string { return row + "/" + contender }

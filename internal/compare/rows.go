@@ -90,9 +90,9 @@ func rows() []row {
 		{group: groupSmall, name: rowEchoModern, target: onNew, tool: "echo", args: echo, size: len(small),
 			contenders: []string{mcpGo, pool, goSDK}},
 		{group: groupMany, name: rowMany, target: onOld, tool: "echo", args: echo, size: len(small), callers: 64,
-			contenders: []string{mcpGo, poolLease, goSDK, conn, floor}},
+			contenders: []string{mcpGo, poolShared, goSDK, conn, floor}},
 		{group: groupMany, name: rowManyModern, target: onNew, tool: "echo", args: echo, size: len(small), callers: 64,
-			contenders: []string{mcpGo, poolLease, goSDK}},
+			contenders: []string{mcpGo, poolShared, goSDK}},
 	}
 	for _, tool := range []string{"text", "image"} {
 		name := rowText

@@ -124,30 +124,14 @@ func count(v float64) string {
 	}
 }
 
-func (m *measurer) idleOf(name string, f func(idleCost) float64) float64 {
-	var values []float64
-	for _, c := range m.idles[name] {
-		values = append(values, f(c))
-	}
-	return spreadOf(values).median
-}
-
-func idleBytes(c idleCost) float64      { return c.Bytes }
-func idleBytesLarge(c idleCost) float64 { return c.BytesLarge }
-func idleGoroutines(c idleCost) float64 { return c.Goroutines }
-func idleFiles(c idleCost) float64      { return c.Files }
-func idleThreads(c idleCost) float64    { return c.Threads }
-
 func (m *measurer) printIdle(w io.Writer) {
 	fmt.Fprintf(w, "\n### One of %d idle sessions\n\n", idleSessions)
 	printLine(w, "by", "heap and stacks", "after 1 MB", "goroutines", "descriptors", "threads")
 	printLine(w, strings.Split("---,---:,---:,---:,---:,---:", ",")...)
 	for _, name := range idleContenders {
-		if len(m.idles[name]) == 0 {
-			continue
+		if c, ok := m.idles[name]; ok {
+			printLine(w, name, short(c.Bytes/1e3)+" kB", short(c.BytesLarge/1e3)+" kB",
+				short(c.Goroutines), short(c.Files), short(c.Threads))
 		}
-		of := func(f func(idleCost) float64) float64 { return m.idleOf(name, f) }
-		printLine(w, name, short(of(idleBytes)/1e3)+" kB", short(of(idleBytesLarge)/1e3)+" kB",
-			short(of(idleGoroutines)), short(of(idleFiles)), short(of(idleThreads)))
 	}
 }

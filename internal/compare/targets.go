@@ -30,7 +30,12 @@ func goals() []goal {
 		return func(m *measurer) float64 { return m.ratio(row, by, mcpGo, f).median }
 	}
 	idle := func(f func(idleCost) float64) func(*measurer) float64 {
-		return func(m *measurer) float64 { return m.idleOf(pool, f) }
+		return func(m *measurer) float64 {
+			if c, ok := m.idles[pool]; ok {
+				return f(c)
+			}
+			return math.NaN()
+		}
 	}
 	var all []goal
 	for _, row := range []string{rowEcho, rowEchoRaw, rowEchoModern} {
@@ -40,7 +45,7 @@ func goals() []goal {
 			atMost(row+": CPU ÷ mcp-go's", 0.4, ratio(row, pool, cpuPer)))
 	}
 	for _, row := range []string{rowMany, rowManyModern} {
-		all = append(all, atLeast(row+": rate ÷ mcp-go's", 4, ratio(row, poolLease, rate)))
+		all = append(all, atLeast(row+": rate ÷ mcp-go's", 4, ratio(row, poolShared, rate)))
 	}
 	for _, name := range []func(int) string{rowText, rowImage} {
 		for _, n := range sizes {
@@ -57,11 +62,11 @@ func goals() []goal {
 		all = append(all, atMost(row+": ms", 10, of(row, pool, func(s sample) float64 { return perCall(s) / 1e6 })))
 	}
 	return append(all,
-		atMost(idleRow+": bytes", 30e3, idle(idleBytes)),
-		atMost(idleRow+", after 1 MB: bytes", 30e3, idle(idleBytesLarge)),
-		atMost(idleRow+": goroutines", 2, idle(idleGoroutines)),
-		atMost(idleRow+": descriptors", 4, idle(idleFiles)),
-		atMost(idleRow+": threads", 0.1, idle(idleThreads)))
+		atMost(idleRow+": bytes", 30e3, idle(func(c idleCost) float64 { return c.Bytes })),
+		atMost(idleRow+", after 1 MB: bytes", 30e3, idle(func(c idleCost) float64 { return c.BytesLarge })),
+		atMost(idleRow+": goroutines", 2, idle(func(c idleCost) float64 { return c.Goroutines })),
+		atMost(idleRow+": descriptors", 4, idle(func(c idleCost) float64 { return c.Files })),
+		atMost(idleRow+": threads", 0.1, idle(func(c idleCost) float64 { return c.Threads })))
 }
 
 // printTargets says of what was measured which goals are met.
