@@ -63,10 +63,7 @@ func (r reply) holds(n int) bool {
 
 var errBlocks = errors.New("the result isn't one block of text or image")
 
-type contender struct {
-	name string
-	dial func(context.Context, target) (session, error)
-}
+type dialer func(context.Context, target) (session, error)
 
 const (
 	pool         = "mcppool"
@@ -79,32 +76,26 @@ const (
 	floor        = "floor"
 )
 
-var contenders = map[string]contender{}
-
-func init() {
-	for _, c := range []contender{
-		{pool, dialPool},
-		{poolShared, dialPoolShared},
-		{poolOneShot, dialPoolOneShot},
-		{conn, dialConn},
-		{mcpGo, dialMCPGo},
-		{mcpGoOneShot, dialOneShot(dialMCPGo)},
-		{goSDK, dialGoSDK},
-		{floor, dialFloor},
-	} {
-		contenders[c.name] = c
-	}
+var contenders = map[string]dialer{
+	pool:         dialPool,
+	poolShared:   dialPoolShared,
+	poolOneShot:  dialPoolOneShot,
+	conn:         dialConn,
+	mcpGo:        dialMCPGo,
+	mcpGoOneShot: dialOneShot(dialMCPGo),
+	goSDK:        dialGoSDK,
+	floor:        dialFloor,
 }
 
 func names(contenders []string) string { return strings.Join(contenders, "; ") }
 
 // dialOneShot makes a contender connect for each call.
-func dialOneShot(dial func(context.Context, target) (session, error)) func(context.Context, target) (session, error) {
+func dialOneShot(dial dialer) dialer {
 	return func(_ context.Context, t target) (session, error) { return oneShot{dial, t}, nil }
 }
 
 type oneShot struct {
-	dial func(context.Context, target) (session, error)
+	dial dialer
 	t    target
 }
 
@@ -123,7 +114,7 @@ func (o oneShot) close() error { return nil }
 func open(ctx context.Context, name string, t target) (session, error) {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
-	s, err := contenders[name].dial(ctx, t)
+	s, err := contenders[name](ctx, t)
 	if err != nil {
 		return nil, fmt.Errorf("%s: connect: %w", name, err)
 	}

@@ -159,7 +159,7 @@ func useLarge(ctx context.Context, s session) error {
 
 // many opens sessions that share what a program would have them share.
 type many struct {
-	dial  func(context.Context, target) (session, error)
+	dial  dialer
 	close func() error
 }
 
@@ -167,5 +167,5 @@ func dialMany(name string) many {
 	if name == pool {
 		return dialPoolMany()
 	}
-	return many{contenders[name].dial, func() error { return nil }}
+	return many{contenders[name], func() error { return nil }}
 }

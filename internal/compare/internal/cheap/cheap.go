@@ -20,7 +20,7 @@ const (
 // alone, a schema compiler that the other libraries need, takes milliseconds:
 // longer than any client takes to connect. The order is that of the import
 // paths, see https://go.dev/ref/spec#Program_initialization.
-func init() {
+func init() { //nolint:gochecknoinits // what it is for is to come first
 	if len(os.Args) < 3 || os.Args[1] != "serve" {
 		return
 	}
