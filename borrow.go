@@ -40,7 +40,7 @@ func (p *Pool) borrowAgain(ctx context.Context, s *session, srv *Server, check f
 	s.unlock()
 	p.mu.Lock()
 	k := s.key
-	p.leaveLocked(s, CloseCrashed, time.Now())
+	p.leaveLocked(s, CloseCrashed, p.now())
 	s, err := p.joinLocked(ctx, k, srv)
 	p.mu.Unlock()
 	if err != nil {
@@ -73,7 +73,7 @@ func (p *Pool) lock(ctx context.Context, s *session, k key, srv *Server, check f
 			l, value := p.fullLocked(s.group, s.scope)
 			err = p.busyLocked(l, value)
 		}
-		p.leaveLocked(s, why, time.Now())
+		p.leaveLocked(s, why, p.now())
 		if err == errStale || err == errDead || err == errWedged {
 			// Under the same lock, so that no close of the server can pass
 			// between the old session and the new one unseen.
@@ -136,7 +136,7 @@ func (p *Pool) leastBusyLocked(k key, srv *Server) *session {
 		return best
 	}
 	full, _ := p.fullLocked(g, nil)
-	if full != limitNone || p.heldOffLocked(k.server, "", time.Now()) != nil {
+	if full != limitNone || p.heldOffLocked(k.server, "", p.now()) != nil {
 		return best
 	}
 	return nil
@@ -146,7 +146,7 @@ func (p *Pool) leastBusyLocked(k key, srv *Server) *session {
 // The last to leave files s as idle, closes it when it is unlinked, and gives
 // its connect up when that isn't done. The caller must hold p.mu, and no longer
 // the call lock.
-func (p *Pool) leaveLocked(s *session, why CloseReason, now time.Time) {
+func (p *Pool) leaveLocked(s *session, why CloseReason, now moment) {
 	if why != "" {
 		p.unlinkLocked(s, why)
 	}
@@ -156,7 +156,9 @@ func (p *Pool) leaveLocked(s *session, why CloseReason, now time.Time) {
 	}
 	if s.refill && s.state >= stateLive {
 		s.refill = false
-		defer p.refillLocked(s.group, &s.srv)
+		if s.cause == nil { // a server that was closed isn't started again
+			defer p.refillLocked(&s.srv)
+		}
 	}
 	if s.inFlight > 0 {
 		return
@@ -176,7 +178,7 @@ func (p *Pool) leaveLocked(s *session, why CloseReason, now time.Time) {
 		s.lastUsed = now
 		p.idle.file(s)
 		if t := s.idle.class.timeout; t > 0 {
-			p.expiresLocked(now.Add(t))
+			p.expiresLocked(now.add(t))
 		}
 		p.trimLocked(s)
 	}
@@ -195,16 +197,23 @@ func (p *Pool) trimLocked(spared *session) {
 	}
 }
 
-// giveBack ends a borrow in which calls were sent; why isn't empty when s must
-// serve nobody else.
-func (p *Pool) giveBack(s *session, why CloseReason, calls uint64) {
+// giveBack ends a borrow that was for one call; why isn't empty when s must serve
+// nobody else.
+func (p *Pool) giveBack(s *session, why CloseReason, how outcome) {
 	s.unlock()
-	now := time.Now()
+	now := p.now()
 	p.mu.Lock()
-	s.calls += calls
-	p.calls += calls
+	p.countLocked(s, how)
 	p.leaveLocked(s, why, now)
 	p.mu.Unlock()
+}
+
+// countLocked counts a call that has ended. The caller must hold p.mu.
+func (p *Pool) countLocked(s *session, how outcome) {
+	p.outcomes[how]++
+	if how != outcomeNotSent {
+		s.calls++
+	}
 }
 
 // lock waits until s is connected and the caller has its call lock, and looks
@@ -224,14 +233,8 @@ func (s *session) lock(ctx context.Context, check func() bool) error {
 		select {
 		case s.callLock <- struct{}{}:
 		default:
-			select {
-			case s.callLock <- struct{}{}:
-			case <-s.killed:
-				return s.cause
-			case <-s.pool.done:
-				return ErrClosed
-			case <-ctx.Done():
-				return ctx.Err()
+			if err := s.awaitTurn(ctx); err != nil {
+				return err
 			}
 		}
 	}
@@ -242,44 +245,66 @@ func (s *session) lock(ctx context.Context, check func() bool) error {
 	return nil
 }
 
+// awaitTurn takes the call lock, which somebody else holds.
+func (s *session) awaitTurn(ctx context.Context) (err error) {
+	defer func(end func(error)) { end(err) }(s.wait(ctx, WaitTurn))
+	select {
+	case s.callLock <- struct{}{}:
+		return nil
+	case <-s.killed:
+		return s.cause
+	case <-s.pool.done:
+		return ErrClosed
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
 func (s *session) unlock() {
 	if s.callLock != nil {
 		<-s.callLock
 	}
 }
 
-// await waits for the end of the queue and for the connect. A close, the caller's
-// ctx and the end of the connect may tie: the close wins over the connect in
-// usable, and ctx over neither, since what it would waste is there.
+// await waits for the end of the queue and for the connect.
 func (s *session) await(ctx context.Context, check func() bool) error {
 	if s.admitted != nil {
 		if err := s.awaitPlace(ctx); err != nil {
 			return err
 		}
 	}
+	if err := s.awaitConnect(ctx); err != nil {
+		return err
+	}
+	return ask(check)
+}
+
+// awaitConnect waits for the connect. A close, the caller's ctx and the end of the
+// connect may tie: the close wins over the connect in usable, and ctx over
+// neither, since what it would waste is there.
+func (s *session) awaitConnect(ctx context.Context) (err error) {
+	defer func(end func(error)) { end(err) }(s.wait(ctx, WaitConnect))
 	select {
 	case <-s.ready:
+		return s.connectErr
 	case <-s.killed:
 		return s.cause
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	if s.connectErr != nil {
-		return s.connectErr
-	}
-	return ask(check)
 }
 
 // errTooLong becomes a BusyError.
 var errTooLong = errors.New("mcppool: waited at a limit for as long as it allows")
 
 // awaitPlace waits at a limit.
-func (s *session) awaitPlace(ctx context.Context) error {
+func (s *session) awaitPlace(ctx context.Context) (err error) {
 	select {
 	case <-s.admitted:
 		return nil
 	default:
 	}
+	defer func(end func(error)) { end(err) }(s.wait(ctx, WaitLimit))
 	var tooLong <-chan time.Time
 	if d := s.pool.maxWait(); d > 0 {
 		timer := time.NewTimer(d)

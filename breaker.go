@@ -34,28 +34,28 @@ const maxBreakers = 1024
 
 // breaker is what is known of one failing server. It is protected by Pool.mu.
 type breaker struct {
-	failures int       // in a row
-	until    time.Time // no start before
-	trial    *session  // the attempt under way after that
-	up       time.Time // since when an attempt holds; zero when none does
-	reason   error     // of the last failure
+	failures int      // in a row
+	until    moment   // no start before
+	trial    *session // the attempt under way after that
+	up       moment   // since when an attempt holds; zero when none does
+	reason   error    // of the last failure
 }
 
 // heldOffLocked is the error of a server that must not be started now, or nil.
 // The caller must hold p.mu.
-func (p *Pool) heldOffLocked(d digest, label string, now time.Time) error {
+func (p *Pool) heldOffLocked(d digest, label string, now moment) error {
 	b := p.breakers[d]
 	if b == nil {
 		return nil
 	}
-	if !b.up.IsZero() && now.Sub(b.up) >= p.opts.Backoff.minUptime() {
-		delete(p.breakers, d) // it has held long enough
+	if b.up != 0 && now.since(b.up) >= p.opts.Backoff.minUptime() {
+		p.trustLocked(d, label) // it has held long enough
 		return nil
 	}
 	if b.failures < p.opts.Backoff.After {
 		return nil
 	}
-	wait := b.until.Sub(now)
+	wait := b.until.since(now)
 	if b.trial != nil {
 		wait = p.opts.Backoff.initial()
 	}
@@ -80,15 +80,16 @@ func (p *Pool) heldOffLocked(d digest, label string, now time.Time) error {
 
 // tryLocked notes that s is started although its server has failed before.
 func (p *Pool) tryLocked(s *session) {
-	if b := p.breakers[s.key.server]; b != nil && b.failures >= p.opts.Backoff.After && b.up.IsZero() {
+	if b := p.breakers[s.key.server]; b != nil && b.failures >= p.opts.Backoff.After && b.up == 0 {
 		b.trial = s
+		p.breakerEvents = append(p.breakerEvents, breakerEvent{s.label, BreakerHalfOpen, 0})
 	}
 }
 
 // startedLocked notes that the connect of s has ended, well or not; a connect
 // that was given up (err is nil, up false) says nothing about the server. The
 // caller must hold p.mu.
-func (p *Pool) startedLocked(s *session, up bool, err error, now time.Time) {
+func (p *Pool) startedLocked(s *session, up bool, err error, now moment) {
 	b := p.breakers[s.key.server]
 	if b != nil && b.trial == s {
 		b.trial = nil
@@ -102,12 +103,12 @@ func (p *Pool) startedLocked(s *session, up bool, err error, now time.Time) {
 }
 
 // diedLocked notes that the connection of s was lost. The caller must hold p.mu.
-func (p *Pool) diedLocked(s *session, now time.Time) {
-	if now.Sub(s.liveSince) < p.opts.Backoff.minUptime() {
+func (p *Pool) diedLocked(s *session, now moment) {
+	if now.since(s.liveSince) < p.opts.Backoff.minUptime() {
 		p.failedLocked(s, errDiedSoon, now)
 		return
 	}
-	delete(p.breakers, s.key.server) // it had held long enough
+	p.trustLocked(s.key.server, s.label) // it had held long enough
 }
 
 var errDiedSoon = errors.New("it died soon after it had started")
@@ -126,7 +127,7 @@ func (p *Pool) explainDeath(s *session) {
 	}
 }
 
-func (p *Pool) failedLocked(s *session, reason error, now time.Time) {
+func (p *Pool) failedLocked(s *session, reason error, now moment) {
 	o := &p.opts.Backoff
 	if o.After <= 0 {
 		return
@@ -143,14 +144,48 @@ func (p *Pool) failedLocked(s *session, reason error, now time.Time) {
 		p.breakers[s.key.server] = b
 	}
 	b.failures++
-	b.up = time.Time{}
+	b.up = 0
 	b.reason = reason
 	if over := b.failures - o.After; over >= 0 {
 		pause := o.max()
 		if over < 32 && o.initial()<<over < pause {
 			pause = o.initial() << over
 		}
-		b.until = now.Add(pause - rand.N(pause/4+1))
+		pause -= rand.N(pause/4 + 1)
+		b.until = now.add(pause)
+		p.breakerEvents = append(p.breakerEvents, breakerEvent{s.label, BreakerOpen, pause})
+	}
+}
+
+// trustLocked forgets the failures of a server. The caller must hold p.mu.
+func (p *Pool) trustLocked(d digest, label string) {
+	if b := p.breakers[d]; b != nil {
+		delete(p.breakers, d)
+		if b.failures >= p.opts.Backoff.After {
+			p.breakerEvents = append(p.breakerEvents, breakerEvent{label, BreakerClosed, 0})
+		}
+	}
+}
+
+// breakerEvent is a change that has yet to be told of.
+type breakerEvent struct {
+	server string
+	state  BreakerState
+	pause  time.Duration
+}
+
+// tellBreaker tells of what has changed under the lock. Every change has a connect
+// or a close right after it, which calls this.
+func (p *Pool) tellBreaker() {
+	p.mu.Lock()
+	events := p.breakerEvents
+	p.breakerEvents = nil
+	p.mu.Unlock()
+	for _, e := range events {
+		p.logBreaker(e)
+		if p.trace.BreakerChanged != nil {
+			p.trace.BreakerChanged(e.server, e.state, e.pause)
+		}
 	}
 }
 
@@ -159,8 +194,9 @@ func (p *Pool) failedLocked(s *session, reason error, now time.Time) {
 func (p *Pool) ResetServer(srv Server) {
 	d := digestOf(&srv)
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.breakers, d)
+	p.trustLocked(d, srv.base()+"-"+shortHex(d))
+	p.mu.Unlock()
+	p.tellBreaker()
 }
 
 func isConfigError(err error) bool {

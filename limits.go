@@ -172,7 +172,7 @@ func (p *Pool) admitLocked() {
 		if !ok {
 			return
 		}
-		p.noteGrantLocked(time.Now())
+		p.noteGrantLocked(p.now())
 		p.waiting -= s.inFlight
 		s.place = nil
 		close(s.admitted)
@@ -231,7 +231,7 @@ func (p *Pool) makeRoomAmongLocked(t *tally, members map[*session]struct{}) {
 		var oldest *session
 		for m := range members {
 			if m.idle.filed && (oldest == nil || m.spare && !oldest.spare ||
-				m.spare == oldest.spare && m.lastUsed.Before(oldest.lastUsed)) {
+				m.spare == oldest.spare && m.lastUsed < oldest.lastUsed) {
 				oldest = m
 			}
 		}
@@ -265,9 +265,9 @@ const (
 )
 
 // noteGrantLocked keeps the average time between grants.
-func (p *Pool) noteGrantLocked(now time.Time) {
-	if !p.lastGrant.IsZero() {
-		p.grantGap += (now.Sub(p.lastGrant) - p.grantGap) / 4
+func (p *Pool) noteGrantLocked(now moment) {
+	if p.lastGrant != 0 {
+		p.grantGap += (now.since(p.lastGrant) - p.grantGap) / 4
 	}
 	p.lastGrant = now
 }

@@ -24,7 +24,7 @@ func (p *Pool) dueLocked(s *session) bool {
 	r := &p.opts.Recycle
 	return s.state == stateLive && (s.heavy ||
 		r.MaxCalls > 0 && s.calls >= uint64(r.MaxCalls) ||
-		!s.recycleAt.IsZero() && !time.Now().Before(s.recycleAt))
+		s.recycleAt != 0 && p.now() >= s.recycleAt)
 }
 
 // recycleLocked replaces s, which is due, if that may be done now, and reports

@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/mark3labs/mcp-go/mcp"
+
 	"github.com/mcppool/mcppool/internal/fairqueue"
 )
 
@@ -32,7 +34,7 @@ type session struct {
 	srv    Server // the pool's own copy
 	label  string // srv.String()
 	group  *serverGroup
-	opened time.Time
+	opened moment
 	values context.Context // the values of the ctx of the caller that began it
 	hurry  time.Time       // that caller's deadline; zero for none
 
@@ -58,6 +60,9 @@ type session struct {
 	// suspect is set when a call was given up: the next borrower looks first
 	// whether the server answers.
 	suspect atomic.Bool
+	current current
+	lastErr atomic.Pointer[error] // of a call
+	info    *mcp.InitializeResult // what the server said of itself; set before ready is closed
 
 	// The fields below are protected by pool.mu.
 
@@ -75,10 +80,10 @@ type session struct {
 	cancelConnect context.CancelFunc // while connecting
 	reason        CloseReason        // of the unlinking, or of the kill if that came first
 	calls         uint64
-	liveSince     time.Time
-	lastUsed      time.Time
-	recycleAt     time.Time // when it is too old; zero for never
-	heavy         bool      // it uses too much memory
+	liveSince     moment
+	lastUsed      moment
+	recycleAt     moment // when it is too old; zero for never
+	heavy         bool   // it uses too much memory
 	idle          idleLink
 	place         *fairqueue.Item[*session] // in the queue; nil when it isn't
 	waitsFor      limit
@@ -122,7 +127,7 @@ type scopeGroup struct {
 // reached; it fails when the server is held off, or the queue is full. The caller
 // must hold p.mu.
 func (p *Pool) newSessionLocked(ctx context.Context, k key, srv *Server, spare bool) (*session, error) {
-	now := time.Now()
+	now := p.now()
 	label := srv.base() + "-" + shortHex(k.server)
 	if err := p.heldOffLocked(k.server, label, now); err != nil {
 		return nil, err
@@ -163,7 +168,7 @@ func (p *Pool) newSessionLocked(ctx context.Context, k key, srv *Server, spare b
 		spare:   spare,
 	}
 	if t := p.opts.Recycle.MaxLifetime; t > 0 {
-		s.recycleAt = now.Add(t - rand.N(t/10+1))
+		s.recycleAt = now.add(t - rand.N(t/10+1))
 	}
 	g.members[s] = struct{}{}
 	p.open++
@@ -234,8 +239,11 @@ func (p *Pool) startLocked(s *session) {
 func (p *Pool) unlinkLocked(s *session, why CloseReason) {
 	if s.reason == "" {
 		s.reason = why
+		if why == CloseEvicted || why == CloseLRU {
+			p.evicted++
+		}
 		if why == CloseCrashed && s.state == stateLive {
-			p.diedLocked(s, time.Now())
+			p.diedLocked(s, p.now())
 		}
 	}
 	switch {

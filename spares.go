@@ -3,7 +3,6 @@ package mcppool
 import (
 	"context"
 	"slices"
-	"time"
 )
 
 // Spares are connected sessions that no scope has touched. One is handed to one
@@ -67,11 +66,11 @@ func (p *Pool) startSpares(ctx context.Context, srv *Server, n int) (started []*
 func (p *Pool) spareReadyLocked(s *session) {
 	s.group.starting--
 	s.group.spares = append(s.group.spares, s)
-	s.lastUsed = time.Now()
+	s.lastUsed = p.now()
 	s.idle.class = p.spares.join(p.opts.idleTimeoutOf(&s.srv))
 	p.spares.file(s)
 	if t := s.idle.class.timeout; t > 0 {
-		p.expiresLocked(s.lastUsed.Add(t))
+		p.expiresLocked(s.lastUsed.add(t))
 	}
 }
 
@@ -117,9 +116,13 @@ func (p *Pool) dropSpareLocked(s *session) {
 
 // refillLocked begins the connects of missing spares, if nobody waits for a place
 // and there is room. The caller must hold p.mu.
-func (p *Pool) refillLocked(g *serverGroup, srv *Server) {
-	k := key{server: g.digest}
-	for !p.closed && p.queue.Len() == 0 && len(g.spares)+g.starting < srv.Spares {
+func (p *Pool) refillLocked(srv *Server) {
+	k := key{server: digestOf(srv)}
+	for !p.closed && p.queue.Len() == 0 {
+		// The group is looked up each time: it may be gone, or be made by the spare.
+		if g := p.servers[k.server]; g != nil && len(g.spares)+g.starting >= srv.Spares {
+			return
+		}
 		if _, err := p.newSessionLocked(context.Background(), k, srv, true); err != nil {
 			return
 		}

@@ -47,8 +47,12 @@ type Stats struct {
 	Waiting    int // callers that wait at a limit
 
 	Connects uint64                 // sessions begun
-	Calls    uint64                 // tool calls that were sent and have ended
+	Failures uint64                 // of them, those that didn't connect
+	Opened   uint64                 // of them, those that did
 	Closed   map[CloseReason]uint64 // sessions ended, by reason
+	Evicted  uint64                 // of them, those that made room: lru and evicted
+	Calls    uint64                 // tool calls that have ended: the sum of Outcomes
+	Outcomes map[Outcome]uint64     // tool calls that have ended, by how; "lost" are those that weren't repeated
 }
 
 // Stats gives the pool's numbers. It takes one lock for a moment, however many
@@ -56,7 +60,7 @@ type Stats struct {
 func (p *Pool) Stats() Stats {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return Stats{
+	s := Stats{
 		Open:       p.open,
 		Queued:     p.states[stateQueued],
 		Connecting: p.states[stateConnecting],
@@ -68,9 +72,17 @@ func (p *Pool) Stats() Stats {
 		Processes:  p.tally.processes,
 		Waiting:    p.waiting,
 		Connects:   p.connects,
-		Calls:      p.calls,
+		Failures:   p.failures,
+		Opened:     p.opened,
+		Evicted:    p.evicted,
 		Closed:     maps.Clone(p.closes),
+		Outcomes:   make(map[Outcome]uint64, len(outcomes)),
 	}
+	for how, n := range p.outcomes {
+		s.Calls += n
+		s.Outcomes[outcomes[how]] = n
+	}
+	return s
 }
 
 // SessionInfo describes a session at one moment.
@@ -132,8 +144,8 @@ func (s *session) infoLocked() SessionInfo {
 		OneShot:  s.oneShot,
 		Spare:    s.spare,
 		Kept:     s.linked,
-		Opened:   s.opened,
-		LastUsed: s.lastUsed,
+		Opened:   s.pool.wall(s.opened),
+		LastUsed: s.pool.wall(s.lastUsed),
 		InFlight: s.inFlight,
 		Calls:    s.calls,
 	}
