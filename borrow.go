@@ -71,6 +71,9 @@ func (p *Pool) lock(ctx context.Context, s *session, k key, srv *Server, check f
 		p.mu.Lock()
 		if err == errTooLong {
 			l, value := p.fullLocked(s.group, s.scope)
+			if l == limitNone { // it has become free in this moment
+				l = limitWaiting
+			}
 			err = p.busyLocked(l, value)
 		}
 		p.leaveLocked(s, why, p.now())
@@ -154,9 +157,11 @@ func (p *Pool) leaveLocked(s *session, why CloseReason, now moment) {
 	if s.state == stateQueued {
 		p.waiting--
 	}
-	if s.refill && s.state >= stateLive {
+	if s.refill && s.lost != nil { // it did come up
 		s.refill = false
-		defer p.refillLocked(s.group, &s.srv)
+		if s.cause == nil { // a server that was closed isn't started again
+			defer p.refillLocked(s.key.server, &s.srv)
+		}
 	}
 	if s.inFlight > 0 {
 		return
@@ -195,16 +200,23 @@ func (p *Pool) trimLocked(spared *session) {
 	}
 }
 
-// giveBack ends a borrow in which calls were sent; why isn't empty when s must
-// serve nobody else.
-func (p *Pool) giveBack(s *session, why CloseReason, calls uint64) {
+// giveBack ends a borrow that was for one call; why isn't empty when s must serve
+// nobody else.
+func (p *Pool) giveBack(s *session, why CloseReason, how outcome) {
 	s.unlock()
 	now := p.now()
 	p.mu.Lock()
-	s.calls += calls
-	p.calls += calls
+	p.countLocked(s, how)
 	p.leaveLocked(s, why, now)
 	p.mu.Unlock()
+}
+
+// countLocked counts a call that has ended. The caller must hold p.mu.
+func (p *Pool) countLocked(s *session, how outcome) {
+	p.outcomes[how]++
+	if how != outcomeNotSent {
+		s.calls++
+	}
 }
 
 // lock waits until s is connected and the caller has its call lock, and looks
@@ -224,14 +236,8 @@ func (s *session) lock(ctx context.Context, check func() bool) error {
 		select {
 		case s.callLock <- struct{}{}:
 		default:
-			select {
-			case s.callLock <- struct{}{}:
-			case <-s.killed:
-				return s.cause
-			case <-s.pool.done:
-				return ErrClosed
-			case <-ctx.Done():
-				return ctx.Err()
+			if err := s.awaitTurn(ctx); err != nil {
+				return err
 			}
 		}
 	}
@@ -242,44 +248,68 @@ func (s *session) lock(ctx context.Context, check func() bool) error {
 	return nil
 }
 
+// awaitTurn takes the call lock, which somebody else holds.
+func (s *session) awaitTurn(ctx context.Context) (err error) {
+	defer func(end func(error)) { end(err) }(s.wait(ctx, WaitTurn))
+	select {
+	case s.callLock <- struct{}{}:
+		return nil
+	case <-s.killed:
+		return s.cause
+	case <-s.pool.done:
+		return ErrClosed
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
 func (s *session) unlock() {
 	if s.callLock != nil {
 		<-s.callLock
 	}
 }
 
-// await waits for the end of the queue and for the connect. A close, the caller's
-// ctx and the end of the connect may tie: the close wins over the connect in
-// usable, and ctx over neither, since what it would waste is there.
+// await waits for the end of the queue and for the connect.
 func (s *session) await(ctx context.Context, check func() bool) error {
 	if s.admitted != nil {
 		if err := s.awaitPlace(ctx); err != nil {
 			return err
 		}
 	}
+	if err := s.awaitConnect(ctx); err != nil {
+		return err
+	}
+	return ask(check)
+}
+
+// awaitConnect waits for the connect. A close, the caller's ctx and the end of the
+// connect may tie: the close wins over the connect in usable, and ctx over
+// neither, since what it would waste is there.
+func (s *session) awaitConnect(ctx context.Context) (err error) {
+	defer func(end func(error)) { end(err) }(s.wait(ctx, WaitConnect))
 	select {
 	case <-s.ready:
+		return s.connectErr
 	case <-s.killed:
 		return s.cause
+	case <-s.pool.done:
+		return ErrClosed
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	if s.connectErr != nil {
-		return s.connectErr
-	}
-	return ask(check)
 }
 
 // errTooLong becomes a BusyError.
 var errTooLong = errors.New("mcppool: waited at a limit for as long as it allows")
 
 // awaitPlace waits at a limit.
-func (s *session) awaitPlace(ctx context.Context) error {
+func (s *session) awaitPlace(ctx context.Context) (err error) {
 	select {
 	case <-s.admitted:
 		return nil
 	default:
 	}
+	defer func(end func(error)) { end(err) }(s.wait(ctx, WaitLimit))
 	var tooLong <-chan time.Time
 	if d := s.pool.maxWait(); d > 0 {
 		timer := time.NewTimer(d)

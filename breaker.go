@@ -49,7 +49,7 @@ func (p *Pool) heldOffLocked(d digest, label string, now moment) error {
 		return nil
 	}
 	if b.up != 0 && now.since(b.up) >= p.opts.Backoff.minUptime() {
-		delete(p.breakers, d) // it has held long enough
+		p.trustLocked(d, label) // it has held long enough
 		return nil
 	}
 	if b.failures < p.opts.Backoff.After {
@@ -82,6 +82,7 @@ func (p *Pool) heldOffLocked(d digest, label string, now moment) error {
 func (p *Pool) tryLocked(s *session) {
 	if b := p.breakers[s.key.server]; b != nil && b.failures >= p.opts.Backoff.After && b.up == 0 {
 		b.trial = s
+		p.breakerEvents = append(p.breakerEvents, breakerEvent{s.label, BreakerHalfOpen, 0})
 	}
 }
 
@@ -107,7 +108,7 @@ func (p *Pool) diedLocked(s *session, now moment) {
 		p.failedLocked(s, errDiedSoon, now)
 		return
 	}
-	delete(p.breakers, s.key.server) // it had held long enough
+	p.trustLocked(s.key.server, s.label) // it had held long enough
 }
 
 var errDiedSoon = errors.New("it died soon after it had started")
@@ -150,7 +151,41 @@ func (p *Pool) failedLocked(s *session, reason error, now moment) {
 		if over < 32 && o.initial()<<over < pause {
 			pause = o.initial() << over
 		}
-		b.until = now.add(pause - rand.N(pause/4+1))
+		pause -= rand.N(pause/4 + 1)
+		b.until = now.add(pause)
+		p.breakerEvents = append(p.breakerEvents, breakerEvent{s.label, BreakerOpen, pause})
+	}
+}
+
+// trustLocked forgets the failures of a server. The caller must hold p.mu.
+func (p *Pool) trustLocked(d digest, label string) {
+	if b := p.breakers[d]; b != nil {
+		delete(p.breakers, d)
+		if b.failures >= p.opts.Backoff.After {
+			p.breakerEvents = append(p.breakerEvents, breakerEvent{label, BreakerClosed, 0})
+		}
+	}
+}
+
+// breakerEvent is a change that has yet to be told of.
+type breakerEvent struct {
+	server string
+	state  BreakerState
+	pause  time.Duration
+}
+
+// tellBreaker tells of what has changed under the lock. Every change has a connect
+// or a close right after it, which calls this.
+func (p *Pool) tellBreaker() {
+	p.mu.Lock()
+	events := p.breakerEvents
+	p.breakerEvents = nil
+	p.mu.Unlock()
+	for _, e := range events {
+		p.logBreaker(e)
+		if p.trace.BreakerChanged != nil {
+			p.trace.BreakerChanged(e.server, e.state, e.pause)
+		}
 	}
 }
 
@@ -159,8 +194,9 @@ func (p *Pool) failedLocked(s *session, reason error, now moment) {
 func (p *Pool) ResetServer(srv Server) {
 	d := digestOf(&srv)
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.breakers, d)
+	p.trustLocked(d, srv.base()+"-"+shortHex(d))
+	p.mu.Unlock()
+	p.tellBreaker()
 }
 
 func isConfigError(err error) bool {

@@ -50,6 +50,11 @@ func isConnectionError(err error) bool {
 	return errors.As(err, &e) || errors.Is(err, transport.ErrTransportClosed)
 }
 
+// processReporter is a client that knows its process while it lives.
+type processReporter interface {
+	process() (pid int, stderr string)
+}
+
 // deathReporter is a client that knows how its process ended.
 type deathReporter interface {
 	death() (exit, stderr string)

@@ -417,6 +417,12 @@ func (c *stdioClient) Err() error {
 	}
 }
 
+func (c *stdioClient) Info() *mcp.InitializeResult { return c.info }
+
+func (c *stdioClient) process() (pid int, stderr string) {
+	return c.conn.Pid(), c.redact.text(c.conn.StderrTail())
+}
+
 func (c *stdioClient) death() (exit, stderr string) {
 	var dead *stdio.DeadError
 	if errors.As(c.conn.Err(), &dead) {

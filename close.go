@@ -47,7 +47,9 @@ func (p *Pool) RetireServer(srv Server) {
 	defer p.mu.Unlock()
 	if g := p.servers[d]; g != nil {
 		for s := range g.members {
-			p.unlinkLocked(s, CloseRetired)
+			if s.state > stateQueued { // what hasn't begun can't be out of date
+				p.unlinkLocked(s, CloseRetired)
+			}
 		}
 	}
 }
@@ -74,8 +76,8 @@ func (p *Pool) CloseIdle(olderThan time.Duration) {
 	}
 }
 
-// Shutdown refuses new calls with [ErrClosed], closes idle sessions, and lets
-// the calls under way finish, those that wait for their turn excepted. When ctx
+// Shutdown refuses new calls and those that still wait with [ErrClosed], closes
+// idle sessions, and lets the calls that were sent finish. When ctx
 // ends before they have, they are interrupted as by [Pool.Close], and Shutdown
 // returns ctx's error. Either way no process, goroutine or timer of the pool is
 // left when it returns.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"github.com/mark3labs/mcp-go/mcp"
 )
 
 // connectContext is the ctx of a connect that a caller begins: it has the
@@ -21,18 +23,30 @@ func (p *Pool) connectContext(ctx context.Context) (context.Context, context.Can
 // connecting: whatever Dial brings up is published here or closed here.
 func (p *Pool) connect(ctx context.Context, s *session) {
 	defer p.wg.Done()
+	p.tellBreaker()
+	p.mu.Lock()
+	from, spare, begun := s.borrowedOrigin(), s.spare, p.now()
+	p.mu.Unlock()
+	if p.trace.ConnectBegin != nil {
+		p.trace.ConnectBegin(ctx, from)
+	}
 	client, err := p.dial(ctx, s)
 	var lost <-chan struct{}
 	if err == nil {
 		lost = client.Done()
+		if c, ok := client.(interface{ Info() *mcp.InitializeResult }); ok {
+			s.info = c.Info()
+		}
 	}
 
 	p.mu.Lock()
+	s.values = nil // it was for this alone
 	wanted := s.state == stateConnecting
 	switch {
 	case wanted && err == nil:
 		s.client, s.lost = client, lost
 		p.moveLocked(s, stateLive)
+		p.opened++
 		s.liveSince = p.now()
 		p.startedLocked(s, true, nil, s.liveSince)
 		switch {
@@ -47,6 +61,7 @@ func (p *Pool) connect(ctx context.Context, s *session) {
 		p.moveLocked(s, stateClosing)
 		p.unlinkLocked(s, CloseStartFailed)
 		p.startedLocked(s, false, err, p.now())
+		p.failures++
 	default:
 		// Killed, or given up by the last that waited. When that ties with the
 		// end of the connect, the close wins: what came up is ended here.
@@ -54,11 +69,23 @@ func (p *Pool) connect(ctx context.Context, s *session) {
 		p.startedLocked(s, false, nil, p.now())
 		if err == nil {
 			s.client = client
+			p.opened++
 		}
 	}
 	p.mu.Unlock()
+	if err == nil && p.trace.SessionOpened != nil {
+		p.trace.SessionOpened(from, spare)
+	}
+	if p.trace.ConnectEnd != nil {
+		done := ConnectDone{Took: p.now().since(begun), Spare: spare, Info: s.info, Err: err}
+		if !wanted {
+			done.Err = context.Canceled
+		}
+		p.trace.ConnectEnd(ctx, from, done)
+	}
 	close(s.ready)
 	s.cancelConnect()
+	p.tellBreaker()
 	if wanted && err == nil {
 		p.logOpened(s)
 		return
@@ -77,8 +104,15 @@ func (p *Pool) closeSession(s *session) {
 	}
 	p.mu.Lock()
 	p.closedLocked(s)
+	lived := p.now().since(s.opened)
 	p.mu.Unlock()
-	p.logClosed(s)
+	p.tellBreaker()
+	if s.client != nil {
+		p.logClosed(s)
+		if p.trace.SessionClosed != nil {
+			p.trace.SessionClosed(s.origin(), s.reason, lived)
+		}
+	}
 }
 
 // dial connects, and makes every failure one that says whose it is.

@@ -43,20 +43,28 @@ func (l *idleSessions) leave(c *idleClass) {
 	}
 }
 
-// file appends s, which was given back last of all.
+// file puts s in its place, which is the last one unless it was borrowed without
+// being used.
 func (l *idleSessions) file(s *session) {
 	if s.idle.filed {
 		panic("bug: a session became idle twice")
 	}
 	c := s.idle.class
-	s.idle.filed = true
-	s.idle.prev = c.back
-	if c.back == nil {
-		c.front = s
-	} else {
-		c.back.idle.next = s
+	prev := c.back
+	for prev != nil && prev.lastUsed > s.lastUsed {
+		prev = prev.idle.prev
 	}
-	c.back = s
+	s.idle.filed, s.idle.prev = true, prev
+	if prev == nil {
+		s.idle.next, c.front = c.front, s
+	} else {
+		s.idle.next, prev.idle.next = prev.idle.next, s
+	}
+	if next := s.idle.next; next == nil {
+		c.back = s
+	} else {
+		next.idle.prev = s
+	}
 	l.len++
 }
 

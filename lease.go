@@ -25,7 +25,6 @@ type lease struct {
 	mu    sync.Mutex // protects the fields below
 	ended bool
 	why   CloseReason // why the session must not serve others, if so
-	calls uint64      // tool calls sent
 }
 
 // errEnded is a misuse: the Session was kept beyond its borrow.
@@ -72,9 +71,11 @@ func (l *lease) end(why CloseReason) bool {
 	if l.why != "" {
 		why = l.why
 	}
-	calls := l.calls
 	l.mu.Unlock()
-	l.p.giveBack(l.s, why, calls)
+	l.s.unlock()
+	l.p.mu.Lock()
+	l.p.leaveLocked(l.s, why, l.p.now())
+	l.p.mu.Unlock()
 	return true
 }
 
@@ -113,17 +114,19 @@ func (l *Session) CallTool(ctx context.Context, call Call) (*mcp.CallToolResult,
 	if err != nil {
 		return nil, err
 	}
-	var res *mcp.CallToolResult
-	err = l.run(ctx, toolOp(call.Tool), func() (err error) {
-		if err := ask(call.Check); err != nil {
-			return NotSent(err)
-		}
-		l.mu.Lock()
-		l.calls++
-		l.mu.Unlock()
-		res, err = l.s.callTool(ctx, &req, &call)
-		return err
-	})
+	defer runtime.KeepAlive(l) // a lease in use isn't dropped
+	if err = l.usable(ctx); err == nil {
+		err = ask(call.Check)
+	}
+	if err != nil {
+		l.p.countRefused()
+		return nil, &opError{op: toolOp(call.Tool), server: l.s.label, phase: phaseQueue, err: err}
+	}
+	res, err, done := l.s.call(ctx, &req, &call)
+	l.p.mu.Lock()
+	l.p.countLocked(l.s, done.how)
+	l.p.mu.Unlock()
+	l.spoil(done.why)
 	return res, err
 }
 
@@ -147,13 +150,19 @@ func (l *Session) run(ctx context.Context, op string, request func() error) erro
 	if err == nil {
 		return nil
 	}
-	err, why := l.s.outcome(ctx, op, err)
-	if why != "" {
-		l.mu.Lock()
-		l.why = why
-		l.mu.Unlock()
-	}
+	err, done := l.s.end(ctx, op, err)
+	l.spoil(done.why)
 	return err
+}
+
+// spoil notes why the session must not serve others, if so.
+func (l *lease) spoil(why CloseReason) {
+	if why == "" {
+		return
+	}
+	l.mu.Lock()
+	l.why = why
+	l.mu.Unlock()
 }
 
 // usable looks whether a request may be made: the lease is held, and the session
@@ -178,9 +187,7 @@ func (l *lease) usable(ctx context.Context) error {
 	if err == errWedged || err == errDead {
 		// The lease is of this session and its state, so that another one
 		// wouldn't do.
-		l.mu.Lock()
-		l.why = CloseWedged
-		l.mu.Unlock()
+		l.spoil(CloseWedged)
 		return l.s.lostError(err)
 	}
 	return err

@@ -68,7 +68,7 @@ func (l limit) String() string {
 type tally struct {
 	processes int
 	ending    int // of processes: those whose close is under way
-	waiting   int // sessions in the queue because of this tally's limit
+	waiting   int // sessions in the queue because of this tally's limit, or, of the pool's, of MaxStarting
 }
 
 // wants reports whether more sessions wait than places will be free soon.
@@ -127,7 +127,6 @@ func (p *Pool) enqueueLocked(s *session, fairness string) {
 	s.admitted = make(chan struct{})
 	s.place = p.queue.Push(fairness, s)
 	p.classifyLocked(s)
-	p.makeRoomLocked(s.group, s.scope)
 }
 
 // dequeueLocked ends the waiting of s. The caller must hold p.mu.
@@ -138,17 +137,22 @@ func (p *Pool) dequeueLocked(s *session) {
 	close(s.admitted)
 }
 
-// classifyLocked notes what s waits for now. The caller must hold p.mu.
+// classifyLocked notes what s waits for now, and makes room there if that is
+// another limit than before. The caller must hold p.mu.
 func (p *Pool) classifyLocked(s *session) limit {
 	l, _ := p.fullLocked(s.group, s.scope)
-	p.waitForLocked(s, l)
+	if l != s.waitsFor {
+		p.waitForLocked(s, l)
+		p.makeRoomLocked(s.group, s.scope)
+	}
 	return l
 }
 
 func (p *Pool) waitForLocked(s *session, l limit) {
 	count := func(l limit, by int) {
 		switch l {
-		case limitProcesses:
+		case limitProcesses, limitStarting:
+			// Who waits for the one may wait for the other a moment later.
 			p.tally.waiting += by
 		case limitServer:
 			s.group.tally.waiting += by
@@ -208,7 +212,7 @@ func (p *Pool) placeFreeLocked(g *serverGroup, sc *scopeGroup) {
 // makeRoomLocked closes spares and idle sessions for those that wait, at the
 // limit for all and at those of a server and a scope. The caller must hold p.mu.
 func (p *Pool) makeRoomLocked(g *serverGroup, sc *scopeGroup) {
-	for p.tally.wants() {
+	for p.wantsLocked() {
 		s := p.spares.oldest(nil)
 		if s == nil {
 			s = p.idle.oldest(nil)
@@ -222,6 +226,13 @@ func (p *Pool) makeRoomLocked(g *serverGroup, sc *scopeGroup) {
 	if sc != nil {
 		p.makeRoomAmongLocked(&sc.tally, sc.members)
 	}
+}
+
+// wantsLocked reports whether MaxProcesses keeps more sessions from starting than
+// will be able to soon. The caller must hold p.mu.
+func (p *Pool) wantsLocked() bool {
+	l := p.limits.MaxProcesses
+	return l > 0 && p.tally.processes >= l && p.tally.wants()
 }
 
 // makeRoomAmongLocked closes the longest idle ones of a set that is as small as
@@ -245,11 +256,10 @@ func (p *Pool) makeRoomAmongLocked(t *tally, members map[*session]struct{}) {
 // neededLocked reports whether another call waits for the place of s. The caller
 // must hold p.mu.
 func (p *Pool) neededLocked(s *session) bool {
-	needed := false
-	if s.process && p.queue.Len() > 0 {
-		s.tallies(func(t *tally) { needed = needed || t.wants() })
+	if !s.process || p.queue.Len() == 0 {
+		return false
 	}
-	return needed
+	return p.wantsLocked() || s.group.tally.wants() || s.scope != nil && s.scope.tally.wants()
 }
 
 // busyLocked is the refusal at a limit. The caller must hold p.mu.

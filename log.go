@@ -40,3 +40,10 @@ func (p *Pool) logClosed(s *session) {
 func (p *Pool) logCloseError(s *session, err error) {
 	p.log(slog.LevelWarn, "mcppool: closing a session failed", s, slog.String("err", err.Error()))
 }
+
+func (p *Pool) logBreaker(e breakerEvent) {
+	if l := p.opts.Logger; l != nil {
+		l.LogAttrs(context.Background(), slog.LevelWarn, "mcppool: server that failed is "+string(e.state),
+			slog.String("server", e.server), slog.Duration("pause", e.pause))
+	}
+}

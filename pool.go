@@ -19,14 +19,15 @@ import (
 // Pool keeps sessions with MCP servers between calls. It is made by [New], is
 // safe for concurrent use, and must be closed.
 type Pool struct {
-	opts Options         // resolved by its accessors; never changes
-	born time.Time       // the beginning of its clock
-	id   string          // prefix of its sessions' ids
-	life context.Context // ends when the pool takes no more calls
-	end  context.CancelFunc
-	done <-chan struct{} // of life
-	eras eras
-	web  *http.Transport // of the clients of servers at a URL
+	opts  Options         // resolved by its accessors; never changes
+	born  time.Time       // the beginning of its clock
+	id    string          // prefix of its sessions' ids
+	trace Trace           // its funcs are nil without one
+	life  context.Context // ends when the pool takes no more calls
+	end   context.CancelFunc
+	done  <-chan struct{} // of life
+	eras  eras
+	web   *http.Transport // of the clients of servers at a URL
 	// empty is closed once the pool is closed and has no session left.
 	empty chan struct{}
 	// wg counts the goroutines of the pool: connects, closes and the reaper. It
@@ -34,19 +35,20 @@ type Pool struct {
 	// is, so never once empty is closed.
 	wg sync.WaitGroup
 
-	mu       sync.Mutex // protects the fields below; held for map, list and count work only
-	closed   bool
-	lastID   uint64
-	open     int                     // sessions that aren't closed
-	sessions map[key]*session        // the linked ones
-	servers  map[digest]*serverGroup // all that are open, by server
-	scopes   map[string]*scopeGroup  // those of them that have a scope
-	kept     int                     // linked sessions
-	idle     idleSessions            // of them, those that nobody borrows
-	spares   idleSessions            // the connected ones
-	breakers map[digest]*breaker     // of servers that failed lately
-	reaper   reaper
-	watching bool // the goroutines of watch.go are there
+	mu            sync.Mutex // protects the fields below; held for map, list and count work only
+	closed        bool
+	lastID        uint64
+	open          int                     // sessions that aren't closed
+	sessions      map[key]*session        // the linked ones
+	servers       map[digest]*serverGroup // all that are open, by server
+	scopes        map[string]*scopeGroup  // those of them that have a scope
+	kept          int                     // linked sessions
+	idle          idleSessions            // of them, those that nobody borrows
+	spares        idleSessions            // the connected ones
+	breakers      map[digest]*breaker     // of servers that failed lately
+	breakerEvents []breakerEvent          // changes of those that have yet to be told of
+	reaper        reaper
+	watching      bool // the goroutines of watch.go are there
 
 	limits    Limits
 	tally     tally
@@ -55,9 +57,12 @@ type Pool struct {
 	lastGrant moment                    // when the last one got its place
 	grantGap  time.Duration             // about how long it takes until the next
 
-	states   [stateClosed]int       // open sessions by state
-	connects uint64                 // sessions begun
-	calls    uint64                 // tool calls sent
+	states   [stateClosed]int // open sessions by state
+	connects uint64           // sessions begun
+	failures uint64           // of them, those that didn't come up
+	opened   uint64           // of them, those that did
+	evicted  uint64
+	outcomes [outcomeCount]uint64   // tool calls ended
 	closes   map[CloseReason]uint64 // sessions closed
 }
 
@@ -84,6 +89,9 @@ func New(opts *Options) (*Pool, error) {
 	p.life, p.end = context.WithCancel(context.Background())
 	p.done = p.life.Done()
 	p.limits = p.opts.Limits
+	if p.opts.Trace != nil {
+		p.trace = *p.opts.Trace
+	}
 	var id [6]byte
 	_, _ = rand.Read(id[:]) // never fails (crypto/rand)
 	p.id = hex.EncodeToString(id[:])
@@ -122,6 +130,7 @@ func (p *Pool) CallTool(ctx context.Context, srv Server, call Call) (*mcp.CallTo
 		}
 		s, err = p.borrowAgain(ctx, s, &srv, call.Check)
 	}
+	p.countRefused()
 	return nil, wrap(toolOp(call.Tool), &srv, phaseQueue, err)
 }
 
@@ -129,22 +138,16 @@ func (p *Pool) CallTool(ctx context.Context, srv Server, call Call) (*mcp.CallTo
 // is set and the session was lost before anything was sent: sent is false then,
 // and the session still borrowed.
 func (p *Pool) callIn(ctx context.Context, s *session, req *mcp.CallToolRequest, call *Call, again bool) (res *mcp.CallToolResult, sent bool, err error) {
-	why := ClosePanicked // unless the client returns
+	done := callEnd{why: ClosePanicked, how: outcomeOther} // unless the client returns
 	sent = true
 	defer func() {
 		if sent {
-			p.giveBack(s, why, 1)
+			p.giveBack(s, done.why, done.how)
 		}
 	}()
-	res, err = s.callTool(ctx, req, call)
-	switch {
-	case err == nil:
-		why = ""
-	case again && isNotSent(err) && s.isLost() && !s.isKilled():
+	res, err, done = s.call(ctx, req, call)
+	if err != nil && again && done.how == outcomeNotSent && s.isLost() && !s.isKilled() {
 		sent = false
-	default:
-		err, why = s.outcome(ctx, toolOp(call.Tool), err)
-		res = nil
 	}
 	return res, sent, err
 }
@@ -159,44 +162,6 @@ func wrap(op string, srv *Server, ph phase, err error) error {
 		return err
 	}
 	return &opError{op: op, server: srv.String(), phase: ph, err: err}
-}
-
-// outcome turns the error of a request into the caller's, and says why the
-// session must not be used again, if so. Who wins when several are true: an
-// answer of the server over everything, then a close of the session, then the
-// end of the caller's ctx, then the loss of the connection.
-func (s *session) outcome(ctx context.Context, op string, err error) (error, CloseReason) {
-	var (
-		rpc *RPCError
-		why CloseReason
-		ph  = phaseSent
-	)
-	if isNotSent(err) {
-		ph = phaseQueue
-	}
-	switch {
-	case errors.As(err, &rpc):
-		err = rpc
-	case s.isKilled():
-		err = s.cause
-	case errors.Is(err, ErrServerClosed): // a Check that was asked right before the send
-		why = CloseServerClosed
-	case ctx.Err() != nil:
-		err = ctx.Err()
-		switch {
-		case ph != phaseSent:
-		case s.abandonPolicy() == Probe:
-			s.suspect.Store(true)
-		case errors.Is(err, context.Canceled):
-			why = CloseCancelled
-		default:
-			why = CloseTimeout
-		}
-	case s.isLost() || isConnectionError(err):
-		err = s.lostError(err)
-		why = CloseCrashed
-	}
-	return &opError{op: op, server: s.label, phase: ph, err: err}, why
 }
 
 // lostError says what is known of the end of the connection.

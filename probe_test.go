@@ -180,6 +180,35 @@ func TestHealthIntervalFindsWedgedIdleSessions(t *testing.T) {
 	})
 }
 
+func TestHealthCheckDoesNotMakeASessionLookUsed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakes{}
+		p := probing(t, f, mcppool.Options{HealthInterval: 10 * time.Second, IdleTimeout: time.Minute},
+			func(ctx context.Context, c *fake) error { return c.sleep(ctx, 2*time.Second) })
+		require.NoError(t, call(t.Context(), p, stdio, "first"))
+		time.Sleep(11 * time.Second) // during the check of the first
+		require.NoError(t, call(t.Context(), p, stdio, "second"))
+		time.Sleep(49*time.Second + 5*time.Second)
+		synctest.Wait()
+		require.Equal(t, []int{1, 0}, f.closed(), "the first has expired, the second hasn't")
+		time.Sleep(11 * time.Second)
+		synctest.Wait()
+		require.Equal(t, []int{1, 1}, f.closed())
+		require.NoError(t, mcppool.CheckInvariants(p))
+	})
+}
+
+func TestProbeThatPanicsIsNoAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakes{call: slowCalls(time.Minute)}
+		p := probing(t, f, mcppool.Options{}, func(context.Context, *fake) error { panic("oh") })
+		require.Error(t, call(within(t, time.Second), p, stdio, "s"))
+		f.call = nil
+		require.NoError(t, call(t.Context(), p, stdio, "s"))
+		require.Len(t, f.all(), 2)
+	})
+}
+
 func TestIdleSessionIsNotLookedAtUnlessAsked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakes{}

@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/mark3labs/mcp-go/mcp"
+
 	"github.com/mcppool/mcppool/internal/fairqueue"
 )
 
@@ -33,7 +35,7 @@ type session struct {
 	label  string // srv.String()
 	group  *serverGroup
 	opened moment
-	values context.Context // the values of the ctx of the caller that began it
+	values context.Context // the values of the ctx of the caller that began it, until it is connected
 	hurry  time.Time       // that caller's deadline; zero for none
 
 	// callLock is held during a call; nil when calls may overlap. It is a channel
@@ -58,6 +60,9 @@ type session struct {
 	// suspect is set when a call was given up: the next borrower looks first
 	// whether the server answers.
 	suspect atomic.Bool
+	current current
+	lastErr atomic.Pointer[error] // of a call
+	info    *mcp.InitializeResult // what the server said of itself; set before ready is closed
 
 	// The fields below are protected by pool.mu.
 
@@ -234,6 +239,9 @@ func (p *Pool) startLocked(s *session) {
 func (p *Pool) unlinkLocked(s *session, why CloseReason) {
 	if s.reason == "" {
 		s.reason = why
+		if why == CloseEvicted || why == CloseLRU {
+			p.evicted++
+		}
 		if why == CloseCrashed && s.state == stateLive {
 			p.diedLocked(s, p.now())
 		}

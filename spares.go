@@ -114,12 +114,15 @@ func (p *Pool) dropSpareLocked(s *session) {
 	p.unfileLocked(s, &p.spares)
 }
 
-// refillLocked begins the connects of missing spares, if nobody waits for a place
-// and there is room. The caller must hold p.mu.
-func (p *Pool) refillLocked(g *serverGroup, srv *Server) {
-	k := key{server: g.digest}
-	for !p.closed && p.queue.Len() == 0 && len(g.spares)+g.starting < srv.Spares {
-		if _, err := p.newSessionLocked(context.Background(), k, srv, true); err != nil {
+// refillLocked begins the connects of missing spares of a server that starts, if
+// nobody waits for a place and there is room. The caller must hold p.mu.
+func (p *Pool) refillLocked(d digest, srv *Server) {
+	for !p.closed && p.queue.Len() == 0 {
+		// Looked up each time: a server without sessions is forgotten.
+		if g := p.servers[d]; g != nil && len(g.spares)+g.starting >= srv.Spares {
+			return
+		}
+		if _, err := p.newSessionLocked(context.Background(), key{server: d}, srv, true); err != nil {
 			return
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mcppool/mcppool"
@@ -157,5 +158,47 @@ func TestSparesOfAClosedServerAreClosed(t *testing.T) {
 		p.RetireServer(stdio)
 		synctest.Wait()
 		require.Zero(t, mcppool.Remembered(p))
+	})
+}
+
+func TestSparesAreNotRefilledForAServerThatWasClosedDuringTheCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakes{call: slowCalls(time.Minute)}
+		p := newPool(t, f, nil)
+		c := after(func() error { return call(t.Context(), p, withSpares(2), "s") })
+		synctest.Wait()
+		p.CloseServer(stdio)
+		require.ErrorIs(t, <-c, mcppool.ErrServerClosed)
+		synctest.Wait()
+		require.Zero(t, mcppool.Remembered(p))
+	})
+}
+
+func TestSparesAreRefilledWhenTheLastSessionOfTheServerIsGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakes{}
+		f.call = func(_ context.Context, c *fake, _ mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			c.die()
+			time.Sleep(time.Second)
+			return mcp.NewToolResultText("last words"), nil
+		}
+		p := newPool(t, f, nil)
+		require.NoError(t, call(t.Context(), p, withSpares(2), "s"))
+		synctest.Wait()
+		require.Equal(t, 2, p.Stats().Spares)
+	})
+}
+
+// The group of a server without sessions is forgotten, and spares were counted in
+// the forgotten one: the pool started them without end, its lock held.
+func TestSparesOfAServerThatDoesNotStartAreNotStartedWithoutEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakes{connectErr: errors.New("no luck")}
+		p := newPool(t, f, nil)
+		var start *mcppool.StartError
+		require.ErrorAs(t, call(t.Context(), p, withSpares(2), "s"), &start)
+		synctest.Wait()
+		require.Equal(t, 1, f.dialed(), "a server that doesn't start gets no spares")
+		require.Zero(t, p.Stats().Open)
 	})
 }

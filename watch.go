@@ -80,6 +80,7 @@ func (p *Pool) checkOne(ctx context.Context, s *session) {
 		}
 	}
 	if held {
+		s.suspect.Store(true)
 		switch err := s.reassure(ctx); err {
 		case errWedged:
 			why = CloseWedged
