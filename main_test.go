@@ -5,9 +5,12 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/mcppool/mcppool/internal/hostile"
 )
 
 func TestMain(m *testing.M) {
+	hostile.Main()
 	if mode := os.Getenv(modeEnv); mode != "" {
 		serve(mode)
 		return
