@@ -3,11 +3,11 @@ package mcppool
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"strings"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/mcppool/mcppool/internal/encode"
 	"github.com/mcppool/mcppool/internal/jsonscan"
 )
 
@@ -52,8 +52,8 @@ func encodeArgs(args any) (json.RawMessage, error) {
 		raw = a
 	default:
 		var err error
-		if raw, err = marshal(a); err != nil {
-			return nil, argsError("can't be encoded: " + encodeReason(err))
+		if raw, err = encode.JSON(a); err != nil {
+			return nil, argsError("can't be encoded: " + encode.Reason(err))
 		}
 	}
 	if bytes.Equal(raw, []byte("null")) || raw == nil {
@@ -63,40 +63,6 @@ func encodeArgs(args any) (json.RawMessage, error) {
 		return nil, argsError("isn't a JSON object: " + err.Error())
 	}
 	return jsonscan.Line(raw), nil
-}
-
-// marshal is json.Marshal without the escaping of <, > and & for HTML, which
-// would only make the line longer.
-func marshal(v any) ([]byte, error) {
-	if m, ok := v.(map[string]any); ok && len(m) == 0 {
-		return emptyArgs, nil
-	}
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
-}
-
-// encodeReason leaves out the values that encoding/json quotes in some errors.
-func encodeReason(err error) string {
-	var (
-		unsupportedType  *json.UnsupportedTypeError
-		unsupportedValue *json.UnsupportedValueError
-		marshaler        *json.MarshalerError
-	)
-	switch {
-	case errors.As(err, &unsupportedType):
-		return "JSON has no form for the Go type " + unsupportedType.Type.String()
-	case errors.As(err, &unsupportedValue):
-		return "JSON has no form for a value in it (an infinite or NaN number, or a cycle)"
-	case errors.As(err, &marshaler):
-		return "the MarshalJSON or MarshalText of " + marshaler.Type.String() + " failed"
-	default:
-		return "encoding/json refused it"
-	}
 }
 
 func argsError(reason string) error { return &ConfigError{Field: "Call.Args", Reason: reason} }

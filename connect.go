@@ -34,6 +34,9 @@ func (p *Pool) connect(ctx context.Context, s *session) {
 	case wanted && err == nil:
 		s.client, s.lost = client, lost
 		p.moveLocked(s, stateLive)
+		if s.isLost() {
+			p.unlinkLocked(s, CloseCrashed) // lostSession came too early to do it
+		}
 		if s.linked {
 			p.trimLocked(s)
 		}
@@ -58,6 +61,17 @@ func (p *Pool) connect(ctx context.Context, s *session) {
 	}
 	p.logStartFailed(s, err)
 	p.closeSession(s)
+}
+
+// lostSession drops a session whose connection was lost by itself, rather than
+// at the next call that finds it. One that is still connecting is left to its
+// connect, and one that is unlinked to its last borrower.
+func (p *Pool) lostSession(s *session) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if s.state == stateLive && s.linked {
+		p.unlinkLocked(s, CloseCrashed)
+	}
 }
 
 // closeSession ends what there is of s, in state closing, and forgets it.

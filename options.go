@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/mcppool/mcppool/internal/childenv"
 )
 
 // Version is the version of this module.
@@ -103,7 +105,7 @@ func (o *Options) validate() error {
 		return &ConfigError{Field: "Options.CloseTimeout", Reason: "is negative: a close must end"}
 	}
 	for _, name := range o.InheritEnv {
-		if !isEnvName(name) && name != "*" {
+		if !childenv.IsName(name) && name != "*" {
 			return &ConfigError{Field: "Options.InheritEnv", Reason: `has an entry that is neither a variable's name nor "*"`}
 		}
 	}
