@@ -81,7 +81,7 @@ func (s *session) rss() (bytes int64, ok bool) {
 	if !ok {
 		return 0, false
 	}
-	return c.conn.RSS()
+	return c.RSS()
 }
 
 // callTool makes a tools/call. The type of the default client is asked for by

@@ -13,10 +13,10 @@ import (
 	"github.com/mcppool/mcppool/internal/redact"
 )
 
-// defaultClient is a connection of internal/mcpconn as a [Client]: the pool's
-// errors, without secrets.
+// defaultClient is a connection of internal/mcpconn as a [Client]. What it
+// inherits makes it an [Informer] and, but for the errors, a [FullClient].
 type defaultClient struct {
-	conn   *mcpconn.Conn
+	*mcpconn.Conn
 	redact *redact.Redactor
 }
 
@@ -57,7 +57,7 @@ func (p *Pool) dialDefault(ctx context.Context, s *session) (Client, error) {
 		cfg.Env = childenv.Build(p.opts.InheritEnv, srv.Env)
 	}
 	var err error
-	if c.conn, err = mcpconn.Dial(ctx, cfg); err != nil {
+	if c.Conn, err = mcpconn.Dial(ctx, cfg); err != nil {
 		return nil, c.error(err)
 	}
 	return c, nil
@@ -68,7 +68,7 @@ func (c *defaultClient) callTool(ctx context.Context, req *mcp.CallToolRequest, 
 	if check := call.Check; check != nil {
 		r.Gate = func() error { return ask(check) }
 	}
-	res, err := c.conn.CallTool(ctx, r)
+	res, err := c.Conn.CallTool(ctx, r)
 	return res, c.error(err)
 }
 
@@ -78,20 +78,16 @@ func (c *defaultClient) CallTool(ctx context.Context, req mcp.CallToolRequest) (
 }
 
 func (c *defaultClient) ListTools(ctx context.Context, req mcp.ListToolsRequest) (*mcp.ListToolsResult, error) {
-	res, err := c.conn.ListTools(ctx, req)
+	res, err := c.ListToolsByPage(ctx, req)
 	return res, c.error(err)
 }
 
-func (c *defaultClient) Probe(ctx context.Context) error { return c.error(c.conn.Probe(ctx)) }
+func (c *defaultClient) Probe(ctx context.Context) error { return c.error(c.Conn.Probe(ctx)) }
 
-func (c *defaultClient) Done() <-chan struct{} { return c.conn.Done() }
-
-func (c *defaultClient) Err() error { return c.conn.Err() }
-
-func (c *defaultClient) Close() error { return c.error(c.conn.Close()) }
+func (c *defaultClient) Close() error { return c.error(c.Conn.Close()) }
 
 func (c *defaultClient) death() (exit, stderr string) {
-	exit, stderr = c.conn.Death()
+	exit, stderr = c.Conn.Death()
 	return exit, c.redact.Text(stderr)
 }
 

@@ -117,7 +117,7 @@ func (d *childDialer) ask(ctx context.Context, known Era) (*Conn, error) {
 		Params:  map[string]any{"_meta": d.cfg.metaOf(mcp.LATEST_PROTOCOL_VERSION).fields},
 	})
 	cancel()
-	silence := time.Duration(0)
+	silence := time.Duration(0) // of a server that neither answered nor exited
 	switch {
 	case err == nil && isModernAnswer(answer):
 		c, err = d.finish(ctx, c, Modern, answer)
@@ -129,7 +129,9 @@ func (d *childDialer) ask(ctx context.Context, known Era) (*Conn, error) {
 	case ctx.Err() != nil:
 		return nil, c.failed(ctx.Err())
 	default:
-		silence = time.Since(asked)
+		if errors.Is(err, context.DeadlineExceeded) {
+			silence = time.Since(asked)
+		}
 		c.discard()
 		if c, err = d.start(); err != nil {
 			return nil, err

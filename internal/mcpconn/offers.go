@@ -10,20 +10,20 @@ import (
 // What a server offers besides tools/call. A method whose request has a cursor
 // gives one page. The errors are those of CallTool.
 
-// ListTools is tools/list.
-func (c *Conn) ListTools(ctx context.Context, req mcp.ListToolsRequest) (*mcp.ListToolsResult, error) {
+// ListToolsByPage is tools/list.
+func (c *Conn) ListToolsByPage(ctx context.Context, req mcp.ListToolsRequest) (*mcp.ListToolsResult, error) {
 	return rpc(ctx, func(ctx context.Context) (*mcp.ListToolsResult, error) { return c.mcp.ListToolsByPage(ctx, req) })
 }
 
-// ListResources is resources/list.
-func (c *Conn) ListResources(ctx context.Context, req mcp.ListResourcesRequest) (*mcp.ListResourcesResult, error) {
+// ListResourcesByPage is resources/list.
+func (c *Conn) ListResourcesByPage(ctx context.Context, req mcp.ListResourcesRequest) (*mcp.ListResourcesResult, error) {
 	return rpc(ctx, func(ctx context.Context) (*mcp.ListResourcesResult, error) {
 		return c.mcp.ListResourcesByPage(ctx, req)
 	})
 }
 
-// ListResourceTemplates is resources/templates/list.
-func (c *Conn) ListResourceTemplates(ctx context.Context, req mcp.ListResourceTemplatesRequest) (*mcp.ListResourceTemplatesResult, error) {
+// ListResourceTemplatesByPage is resources/templates/list.
+func (c *Conn) ListResourceTemplatesByPage(ctx context.Context, req mcp.ListResourceTemplatesRequest) (*mcp.ListResourceTemplatesResult, error) {
 	return rpc(ctx, func(ctx context.Context) (*mcp.ListResourceTemplatesResult, error) {
 		return c.mcp.ListResourceTemplatesByPage(ctx, req)
 	})
@@ -34,8 +34,8 @@ func (c *Conn) ReadResource(ctx context.Context, req mcp.ReadResourceRequest) (*
 	return rpc(ctx, func(ctx context.Context) (*mcp.ReadResourceResult, error) { return c.mcp.ReadResource(ctx, req) })
 }
 
-// ListPrompts is prompts/list.
-func (c *Conn) ListPrompts(ctx context.Context, req mcp.ListPromptsRequest) (*mcp.ListPromptsResult, error) {
+// ListPromptsByPage is prompts/list.
+func (c *Conn) ListPromptsByPage(ctx context.Context, req mcp.ListPromptsRequest) (*mcp.ListPromptsResult, error) {
 	return rpc(ctx, func(ctx context.Context) (*mcp.ListPromptsResult, error) {
 		return c.mcp.ListPromptsByPage(ctx, req)
 	})
