@@ -1,6 +1,7 @@
 package mcppool
 
 import (
+	"context"
 	"errors"
 	"fmt"
 )
@@ -81,3 +82,9 @@ func hasMember(set map[*session]struct{}, s *session) bool {
 
 // Encoding is the whole text that a server's digest is made of.
 func Encoding(s Server) string { return string(newFrames(nil).server(&s)) }
+
+// Probe asks whether the server of a borrowed session is alive.
+func Probe(ctx context.Context, l *Session) error { return l.s.probe(ctx) }
+
+// RSS is the memory of the process tree of a borrowed session.
+func RSS(l *Session) (bytes int64, ok bool) { return l.s.rss() }
