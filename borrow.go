@@ -22,6 +22,9 @@ func (p *Pool) borrow(ctx context.Context, srv *Server, scope string, check func
 		return nil, err
 	}
 	k := key{server: digestOf(srv), scope: scope}
+	if srv.Shared {
+		k.scope = ""
+	}
 	p.mu.Lock()
 	s, err := p.joinLocked(ctx, k, srv)
 	p.mu.Unlock()
@@ -34,10 +37,10 @@ func (p *Pool) borrow(ctx context.Context, srv *Server, scope string, check func
 // borrowAgain exchanges a borrowed session that was lost before anything was
 // sent to it for a new one, once. On an error nothing is borrowed any more.
 func (p *Pool) borrowAgain(ctx context.Context, s *session, srv *Server, check func() bool) (*session, error) {
-	<-s.callLock
-	k := s.key
+	s.unlock()
 	p.mu.Lock()
-	p.leaveLocked(s, CloseCrashed, time.Now())
+	k := s.key
+	p.leaveLocked(s, CloseCrashed, p.now())
 	s, err := p.joinLocked(ctx, k, srv)
 	p.mu.Unlock()
 	if err != nil {
@@ -60,12 +63,18 @@ func (p *Pool) lock(ctx context.Context, s *session, k key, srv *Server, check f
 			if deaths++; deaths > 1 {
 				err = s.lostError(errDead) // it dies faster than it can be used
 			}
+		case err == errWedged:
+			why = CloseWedged
 		case errors.Is(err, ErrServerClosed):
 			why = CloseServerClosed
 		}
 		p.mu.Lock()
-		p.leaveLocked(s, why, time.Now())
-		if err == errStale || err == errDead {
+		if err == errTooLong {
+			l, value := p.fullLocked(s.group, s.scope)
+			err = p.busyLocked(l, value)
+		}
+		p.leaveLocked(s, why, p.now())
+		if err == errStale || err == errDead || err == errWedged {
 			// Under the same lock, so that no close of the server can pass
 			// between the old session and the new one unseen.
 			s, err = p.joinLocked(ctx, k, srv)
@@ -81,28 +90,77 @@ func (p *Pool) joinLocked(ctx context.Context, k key, srv *Server) (*session, er
 	if p.closed {
 		return nil, ErrClosed
 	}
-	if k.scope != "" && !srv.IsHTTP() {
-		if s := p.sessions[k]; s != nil {
-			if s.state != stateLive || !s.isLost() {
-				s.inFlight++
-				p.idle.remove(s)
-				return s, nil
-			}
-			p.unlinkLocked(s, CloseCrashed)
+	var s *session
+	switch {
+	case srv.IsHTTP():
+	case srv.Shared:
+		s = p.leastBusyLocked(k, srv)
+	case k.scope != "":
+		s = p.sessions[k]
+	}
+	switch {
+	case s == nil:
+	case s.state == stateQueued && p.limits.MaxWaiting > 0 && p.waiting >= p.limits.MaxWaiting:
+		return nil, p.busyLocked(limitWaiting, p.limits.MaxWaiting)
+	case s.state == stateLive && s.isLost():
+		p.unlinkLocked(s, CloseCrashed)
+	case p.dueLocked(s) && p.recycleLocked(s):
+	default:
+		s.inFlight++
+		p.idle.remove(s)
+		if s.state == stateQueued {
+			p.waiting++
+		}
+		return s, nil
+	}
+	if s := p.takeSpareLocked(k, srv); s != nil {
+		return s, nil
+	}
+	return p.newSessionLocked(ctx, k, srv, false)
+}
+
+// leastBusyLocked is the session of a shared server with the fewest borrowers,
+// or nil when another one may be started. The caller must hold p.mu.
+func (p *Pool) leastBusyLocked(k key, srv *Server) *session {
+	g := p.servers[k.server]
+	if g == nil {
+		return nil
+	}
+	var best *session
+	for _, s := range g.shared {
+		if best == nil || s.inFlight < best.inFlight {
+			best = s
 		}
 	}
-	return p.newSessionLocked(ctx, k, srv), nil
+	if best == nil || best.inFlight == 0 || len(g.shared) >= max(srv.Processes, 1) {
+		return best
+	}
+	full, _ := p.fullLocked(g, nil)
+	if full != limitNone || p.heldOffLocked(k.server, "", p.now()) != nil {
+		return best
+	}
+	return nil
 }
 
 // leaveLocked takes back one borrow, and unlinks s first if why isn't empty.
 // The last to leave files s as idle, closes it when it is unlinked, and gives
 // its connect up when that isn't done. The caller must hold p.mu, and no longer
 // the call lock.
-func (p *Pool) leaveLocked(s *session, why CloseReason, now time.Time) {
+func (p *Pool) leaveLocked(s *session, why CloseReason, now moment) {
 	if why != "" {
 		p.unlinkLocked(s, why)
 	}
-	if s.inFlight--; s.inFlight > 0 {
+	s.inFlight--
+	if s.state == stateQueued {
+		p.waiting--
+	}
+	if s.refill && s.state >= stateLive {
+		s.refill = false
+		if s.cause == nil { // a server that was closed isn't started again
+			defer p.refillLocked(&s.srv)
+		}
+	}
+	if s.inFlight > 0 {
 		return
 	}
 	switch {
@@ -111,13 +169,16 @@ func (p *Pool) leaveLocked(s *session, why CloseReason, now time.Time) {
 			s.reason = CloseOneShot
 		}
 		p.settleLocked(s)
-	case s.state == stateConnecting:
+	case s.state < stateLive:
 		p.unlinkLocked(s, CloseAbandoned)
+	case p.dueLocked(s) && p.recycleLocked(s):
+	case p.neededLocked(s):
+		p.unlinkLocked(s, CloseEvicted)
 	default:
 		s.lastUsed = now
 		p.idle.file(s)
 		if t := s.idle.class.timeout; t > 0 {
-			p.expiresLocked(now.Add(t))
+			p.expiresLocked(now.add(t))
 		}
 		p.trimLocked(s)
 	}
@@ -127,7 +188,7 @@ func (p *Pool) leaveLocked(s *session, why CloseReason, now time.Time) {
 // and never spared, which was used just now. The caller must hold p.mu.
 func (p *Pool) trimLocked(spared *session) {
 	limit := p.opts.maxSessions()
-	for limit > 0 && len(p.sessions) > limit {
+	for limit > 0 && p.kept > limit {
 		s := p.idle.oldest(spared)
 		if s == nil {
 			return
@@ -136,21 +197,27 @@ func (p *Pool) trimLocked(spared *session) {
 	}
 }
 
-// giveBack ends a borrow in which calls were sent; why isn't empty when s must
-// serve nobody else.
-func (p *Pool) giveBack(s *session, why CloseReason, calls uint64) {
-	<-s.callLock
-	now := time.Now()
+// giveBack ends a borrow that was for one call; why isn't empty when s must serve
+// nobody else.
+func (p *Pool) giveBack(s *session, why CloseReason, how outcome) {
+	s.unlock()
+	now := p.now()
 	p.mu.Lock()
-	s.calls += calls
-	p.calls += calls
+	p.countLocked(s, how)
 	p.leaveLocked(s, why, now)
 	p.mu.Unlock()
 }
 
+// countLocked counts a call that has ended. The caller must hold p.mu.
+func (p *Pool) countLocked(s *session, how outcome) {
+	p.outcomes[how]++
+	if how != outcomeNotSent {
+		s.calls++
+	}
+}
+
 // lock waits until s is connected and the caller has its call lock, and looks
-// then whether s may still be used. With errStale or another error the call lock
-// isn't held.
+// then whether s may still be used. On an error the call lock isn't held.
 func (s *session) lock(ctx context.Context, check func() bool) error {
 	select {
 	case <-s.ready:
@@ -162,41 +229,100 @@ func (s *session) lock(ctx context.Context, check func() bool) error {
 	if s.connectErr != nil {
 		return s.connectErr
 	}
-	select {
-	case s.callLock <- struct{}{}:
-	default:
+	if s.callLock != nil {
 		select {
 		case s.callLock <- struct{}{}:
-		case <-s.killed:
-			return s.cause
-		case <-s.pool.done:
-			return ErrClosed
-		case <-ctx.Done():
-			return ctx.Err()
+		default:
+			if err := s.awaitTurn(ctx); err != nil {
+				return err
+			}
 		}
 	}
 	if err := s.usable(ctx, check); err != nil {
-		<-s.callLock
+		s.unlock()
 		return err
 	}
 	return nil
 }
 
-// await waits for the connect. A close, the caller's ctx and the end of the
+// awaitTurn takes the call lock, which somebody else holds.
+func (s *session) awaitTurn(ctx context.Context) (err error) {
+	defer func(end func(error)) { end(err) }(s.wait(ctx, WaitTurn))
+	select {
+	case s.callLock <- struct{}{}:
+		return nil
+	case <-s.killed:
+		return s.cause
+	case <-s.pool.done:
+		return ErrClosed
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (s *session) unlock() {
+	if s.callLock != nil {
+		<-s.callLock
+	}
+}
+
+// await waits for the end of the queue and for the connect.
+func (s *session) await(ctx context.Context, check func() bool) error {
+	if s.admitted != nil {
+		if err := s.awaitPlace(ctx); err != nil {
+			return err
+		}
+	}
+	if err := s.awaitConnect(ctx); err != nil {
+		return err
+	}
+	return ask(check)
+}
+
+// awaitConnect waits for the connect. A close, the caller's ctx and the end of the
 // connect may tie: the close wins over the connect in usable, and ctx over
 // neither, since what it would waste is there.
-func (s *session) await(ctx context.Context, check func() bool) error {
+func (s *session) awaitConnect(ctx context.Context) (err error) {
+	defer func(end func(error)) { end(err) }(s.wait(ctx, WaitConnect))
 	select {
 	case <-s.ready:
+		return s.connectErr
 	case <-s.killed:
 		return s.cause
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	if s.connectErr != nil {
-		return s.connectErr
+}
+
+// errTooLong becomes a BusyError.
+var errTooLong = errors.New("mcppool: waited at a limit for as long as it allows")
+
+// awaitPlace waits at a limit.
+func (s *session) awaitPlace(ctx context.Context) (err error) {
+	select {
+	case <-s.admitted:
+		return nil
+	default:
 	}
-	return ask(check)
+	defer func(end func(error)) { end(err) }(s.wait(ctx, WaitLimit))
+	var tooLong <-chan time.Time
+	if d := s.pool.maxWait(); d > 0 {
+		timer := time.NewTimer(d)
+		defer timer.Stop()
+		tooLong = timer.C
+	}
+	select {
+	case <-s.admitted:
+		return nil
+	case <-s.killed:
+		return s.cause
+	case <-s.pool.done:
+		return ErrClosed
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-tooLong:
+		return errTooLong
+	}
 }
 
 // usable looks at s right before it is used: by then it may have been killed,
@@ -212,6 +338,11 @@ func (s *session) usable(ctx context.Context, check func() bool) error {
 	}
 	if err := ctx.Err(); err != nil {
 		return err
+	}
+	if s.suspect.Load() {
+		if err := s.reassure(ctx); err != nil {
+			return err
+		}
 	}
 	return ask(check)
 }
@@ -239,23 +370,4 @@ func panicText(v any) string {
 		return err.Error()
 	}
 	return fmt.Sprintf("a %T", v)
-}
-
-// whileAlive is a ctx that also ends when s is killed, with the reason as its
-// cause. The returned func ends it and waits for the goroutine that watches.
-func (s *session) whileAlive(ctx context.Context) (context.Context, func()) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	watched := make(chan struct{})
-	go func() {
-		defer close(watched)
-		select {
-		case <-s.killed:
-			cancel(s.cause)
-		case <-ctx.Done():
-		}
-	}()
-	return ctx, func() {
-		cancel(nil)
-		<-watched
-	}
 }

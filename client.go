@@ -48,13 +48,6 @@ func isNotSent(err error) bool {
 // of a server that is alive.
 func isConnectionError(err error) bool { return mcpconn.IsLost(err) }
 
-// Prober is a [Client] that can tell whether the server is alive with less than
-// a listing of its tools: nil, or why it isn't known to be. An error that the
-// server answers with is a sign of life.
-type Prober interface {
-	Probe(ctx context.Context) error
-}
-
 // probe asks whether the server behind s is alive.
 func (s *session) probe(ctx context.Context) error {
 	if p, ok := s.client.(Prober); ok {
@@ -73,15 +66,6 @@ func (s *session) probe(ctx context.Context) error {
 // deathReporter is a client that knows how its process ended.
 type deathReporter interface {
 	death() (exit, stderr string)
-}
-
-// rss is the memory of the process tree of s, in bytes, where it can be known.
-func (s *session) rss() (bytes int64, ok bool) {
-	c, ok := s.client.(*defaultClient)
-	if !ok {
-		return 0, false
-	}
-	return c.RSS()
 }
 
 // callTool makes a tools/call. The type of the default client is asked for by

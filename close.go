@@ -58,13 +58,15 @@ func (p *Pool) RetireServer(srv Server) {
 func (p *Pool) CloseScope(scope string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.killAllLocked(p.scopes[scope], ErrServerClosed, CloseScopeClosed)
+	if sc := p.scopes[scope]; sc != nil {
+		p.killAllLocked(sc.members, ErrServerClosed, CloseScopeClosed)
+	}
 }
 
 // CloseIdle closes the sessions that have been idle for at least olderThan,
 // rather than at the end of their idle time. Zero closes all idle ones.
 func (p *Pool) CloseIdle(olderThan time.Duration) {
-	limit := time.Now().Add(-max(olderThan, 0))
+	limit := p.now().add(-max(olderThan, 0))
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for s := p.idle.unusedSince(limit); s != nil; s = p.idle.unusedSince(limit) {
@@ -123,7 +125,7 @@ func (p *Pool) refuseLocked() {
 		return
 	}
 	p.closed = true
-	close(p.done)
+	p.end()
 	if p.open == 0 {
 		close(p.empty)
 	}

@@ -10,8 +10,7 @@ import (
 // caller's values but not its end, since others may wait for the same connect.
 // It ends with the connect, when nobody waits any longer, or when the session is
 // killed.
-func (p *Pool) connectContext(caller context.Context) (context.Context, context.CancelFunc) {
-	ctx := context.WithoutCancel(caller)
+func (p *Pool) connectContext(ctx context.Context) (context.Context, context.CancelFunc) {
 	if d := p.opts.connectTimeout(); d > 0 {
 		return context.WithTimeout(ctx, d)
 	}
@@ -22,10 +21,20 @@ func (p *Pool) connectContext(caller context.Context) (context.Context, context.
 // connecting: whatever Dial brings up is published here or closed here.
 func (p *Pool) connect(ctx context.Context, s *session) {
 	defer p.wg.Done()
+	p.tellBreaker()
+	p.mu.Lock()
+	from, spare, begun := s.borrowedOrigin(), s.spare, p.now()
+	p.mu.Unlock()
+	if p.trace.ConnectBegin != nil {
+		p.trace.ConnectBegin(ctx, from)
+	}
 	client, err := p.dial(ctx, s)
 	var lost <-chan struct{}
 	if err == nil {
 		lost = client.Done()
+		if c, ok := client.(Informer); ok {
+			s.info = c.Info()
+		}
 	}
 
 	p.mu.Lock()
@@ -34,27 +43,47 @@ func (p *Pool) connect(ctx context.Context, s *session) {
 	case wanted && err == nil:
 		s.client, s.lost = client, lost
 		p.moveLocked(s, stateLive)
-		if s.isLost() {
-			p.unlinkLocked(s, CloseCrashed) // lostSession came too early to do it
-		}
-		if s.linked {
+		p.opened++
+		s.liveSince = p.now()
+		p.startedLocked(s, true, nil, s.liveSince)
+		switch {
+		case s.spare:
+			p.spareReadyLocked(s)
+		case s.linked:
 			p.trimLocked(s)
 		}
+		p.dropLostLocked(s)                 // lostSession may have come too early to do it
+		p.placeFreeLocked(s.group, s.scope) // MaxStarting
 	case wanted:
 		s.connectErr = err
 		p.moveLocked(s, stateClosing)
 		p.unlinkLocked(s, CloseStartFailed)
+		p.startedLocked(s, false, err, p.now())
+		p.failures++
 	default:
 		// Killed, or given up by the last that waited. When that ties with the
 		// end of the connect, the close wins: what came up is ended here.
 		s.connectErr = s.cause
+		p.startedLocked(s, false, nil, p.now())
 		if err == nil {
 			s.client = client
+			p.opened++
 		}
 	}
 	p.mu.Unlock()
+	if err == nil && p.trace.SessionOpened != nil {
+		p.trace.SessionOpened(from, spare)
+	}
+	if p.trace.ConnectEnd != nil {
+		done := ConnectDone{Took: p.now().since(begun), Spare: spare, Info: s.info, Err: err}
+		if !wanted {
+			done.Err = context.Canceled
+		}
+		p.trace.ConnectEnd(ctx, from, done)
+	}
 	close(s.ready)
 	s.cancelConnect()
+	p.tellBreaker()
 	if wanted && err == nil {
 		p.logOpened(s)
 		return
@@ -69,7 +98,13 @@ func (p *Pool) connect(ctx context.Context, s *session) {
 func (p *Pool) lostSession(s *session) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if s.state == stateLive && s.linked {
+	p.dropLostLocked(s)
+}
+
+// dropLostLocked takes s out of where calls find it if it is lost. The caller
+// must hold p.mu.
+func (p *Pool) dropLostLocked(s *session) {
+	if s.state == stateLive && (s.linked || s.spare) && s.isLost() {
 		p.unlinkLocked(s, CloseCrashed)
 	}
 }
@@ -80,11 +115,19 @@ func (p *Pool) closeSession(s *session) {
 		if err := s.client.Close(); err != nil {
 			p.logCloseError(s, err)
 		}
+		p.explainDeath(s)
 	}
 	p.mu.Lock()
 	p.closedLocked(s)
+	lived := p.now().since(s.opened)
 	p.mu.Unlock()
-	p.logClosed(s)
+	p.tellBreaker()
+	if s.client != nil {
+		p.logClosed(s)
+		if p.trace.SessionClosed != nil {
+			p.trace.SessionClosed(s.origin(), s.reason, lived)
+		}
+	}
 }
 
 // dial connects, and makes every failure one that says whose it is.

@@ -4,13 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // Remembered counts what the pool holds of servers, scopes and idle times.
 func Remembered(p *Pool) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return len(p.sessions) + len(p.servers) + len(p.scopes) + len(p.idle.classes) + p.idle.len + p.open
+	return len(p.sessions) + len(p.servers) + len(p.scopes) + len(p.idle.classes) + p.idle.len + p.open +
+		len(p.spares.classes) + p.spares.len + p.queue.Len() + p.waiting + p.kept + p.tally.processes + p.tally.ending + p.tally.waiting
 }
 
 // ReapOldest does what the reaper does when the time of the longest idle
@@ -25,13 +27,31 @@ func ReapOldest(p *Pool) {
 func CheckInvariants(p *Pool) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	var open, linked, live, idle int
+	var (
+		open, linked, live, idle, spares, queued, waiting int
+		all                                               tally
+		keys                                              = map[key]bool{}
+	)
+	add := func(t *tally, s *session, l limit) {
+		if s.ran {
+			t.processes++
+			if s.state == stateClosing {
+				t.ending++
+			}
+		}
+		if s.waitsFor == l {
+			t.waiting++
+		}
+	}
+	scopes := map[*scopeGroup]*tally{}
 	for d, g := range p.servers {
 		if len(g.members) == 0 {
 			return errors.New("a server without sessions is remembered")
 		}
+		var ofServer tally
 		for s := range g.members {
 			open++
+			isIdle := s.idle.filed && !s.spare
 			switch {
 			case s.key.server != d, s.group != g:
 				return errors.New("a session is in another server's group")
@@ -39,38 +59,81 @@ func CheckInvariants(p *Pool) error {
 				return errors.New("a closed session is remembered")
 			case s.inFlight < 0:
 				return errors.New("more borrows were given back than taken")
-			case s.linked && p.sessions[s.key] != s:
+			case s.linked && !s.shared && p.sessions[s.key] != s:
 				return errors.New("a linked session isn't its key's")
+			case s.linked && !s.shared && keys[s.key]:
+				return errors.New("two linked sessions have one key")
+			case s.linked && s.shared && !slices.Contains(g.shared, s):
+				return errors.New("a linked shared session isn't its server's")
 			case s.linked && s.state >= stateClosing:
 				return errors.New("a session that closes can be found")
+			case s.linked && s.spare:
+				return errors.New("a spare can be found")
 			case s.linked && s.stale.Load():
 				return errors.New("a replaced session can be found")
-			case s.idle.filed && (s.inFlight > 0 || !s.linked || s.state != stateLive):
+			case isIdle && (s.inFlight > 0 || !s.linked || s.state != stateLive):
 				return errors.New("a session that is used, closing or connecting is filed as idle")
-			case s.linked && s.inFlight == 0 && !s.idle.filed:
+			case s.linked && s.inFlight == 0 && !isIdle:
 				return errors.New("a session that nobody borrows isn't filed as idle")
-			case !s.linked && s.inFlight == 0 && s.state < stateClosing:
+			case s.spare && (s.inFlight > 0 || s.state == stateLive != s.idle.filed):
+				return errors.New("a spare is used, or not filed")
+			case !s.linked && !s.spare && s.inFlight == 0 && s.state < stateClosing:
 				return errors.New("a session that nobody can reach isn't being closed")
-			case s.key.scope != "" && !hasMember(p.scopes[s.key.scope], s):
+			case s.scope != nil && (p.scopes[s.key.scope] != s.scope || !hasMember(s.scope.members, s)):
 				return errors.New("a session is missing from its scope")
+			case (s.state == stateQueued) != (s.place != nil):
+				return errors.New("a queued session has no place, or another has one")
 			}
+			keys[s.key] = keys[s.key] || s.linked
 			if s.linked {
 				linked++
 				if s.state == stateLive {
 					live++
 				}
 			}
-			if s.idle.filed {
+			if isIdle {
 				idle++
 			}
+			if s.spare && s.state == stateLive {
+				spares++
+			}
+			if s.state == stateQueued {
+				queued++
+				waiting += s.inFlight
+				if l := s.waitsFor; l == limitNone {
+					return errors.New("a queued session waits for nothing")
+				}
+			}
+			if s.process {
+				add(&ofServer, s, limitServer)
+				add(&all, s, limitProcesses)
+				if s.scope != nil {
+					if scopes[s.scope] == nil {
+						scopes[s.scope] = new(tally)
+					}
+					add(scopes[s.scope], s, limitScope)
+				}
+			}
+		}
+		if ofServer != g.tally {
+			return fmt.Errorf("a server's tally is %+v, should be %+v", g.tally, ofServer)
 		}
 	}
-	if open != p.open || linked != len(p.sessions) || idle != p.idle.len {
-		return fmt.Errorf("counts differ: open %d/%d, linked %d/%d, idle %d/%d",
-			open, p.open, linked, len(p.sessions), idle, p.idle.len)
+	if all != p.tally {
+		return fmt.Errorf("the tally is %+v, should be %+v", p.tally, all)
 	}
-	if max := p.opts.maxSessions(); max > 0 && live > max && idle > 1 {
-		return fmt.Errorf("%d sessions are kept over a cap of %d though %d are idle", live, max, idle)
+	for sc, t := range scopes {
+		if sc.tally != *t {
+			return fmt.Errorf("a scope's tally is %+v, should be %+v", sc.tally, *t)
+		}
+	}
+	if open != p.open || linked != p.kept || idle != p.idle.len || spares != p.spares.len ||
+		queued != p.queue.Len() || waiting != p.waiting {
+		return fmt.Errorf("counts differ: open %d/%d, linked %d/%d, idle %d/%d, spares %d/%d, queued %d/%d, waiting %d/%d",
+			open, p.open, linked, p.kept, idle, p.idle.len, spares, p.spares.len, queued, p.queue.Len(), waiting, p.waiting)
+	}
+	if limit := p.opts.maxSessions(); limit > 0 && live > limit && idle > 1 {
+		return fmt.Errorf("%d sessions are kept over a cap of %d though %d are idle", live, limit, idle)
 	}
 	return nil
 }
@@ -83,8 +146,17 @@ func hasMember(set map[*session]struct{}, s *session) bool {
 // Encoding is the whole text that a server's digest is made of.
 func Encoding(s Server) string { return string(newFrames(nil).server(&s)) }
 
-// Probe asks whether the server of a borrowed session is alive.
-func Probe(ctx context.Context, l *Session) error { return l.s.probe(ctx) }
+// ProbeSession asks whether the server of a borrowed session is alive.
+func ProbeSession(ctx context.Context, l *Session) error { return l.s.probe(ctx) }
 
 // RSS is the memory of the process tree of a borrowed session.
-func RSS(l *Session) (bytes int64, ok bool) { return l.s.rss() }
+func RSS(l *Session) (bytes int64, ok bool) {
+	return l.s.client.(interface{ RSS() (int64, bool) }).RSS()
+}
+
+// Breakers counts the failing servers that are remembered.
+func Breakers(p *Pool) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.breakers)
+}

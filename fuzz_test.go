@@ -44,6 +44,9 @@ func FuzzKeyEncoding(f *testing.F) {
 		s, u := serverFrom(a), serverFrom(b)
 		same := s.Command == u.Command && slices.Equal(s.Args, u.Args) && maps.Equal(s.Env, u.Env) &&
 			s.Dir == u.Dir && s.URL == u.URL && maps.Equal(s.Header, u.Header)
+		if s.Equal(u) != same {
+			t.Fatalf("Equal: %v, servers equal: %v\n%#v\n%#v", !same, same, s, u)
+		}
 		if equal := mcppool.Encoding(s) == mcppool.Encoding(u); equal != same {
 			t.Fatalf("encodings equal: %v, servers equal: %v\n%#v\n%#v", equal, same, s, u)
 		}

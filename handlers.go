@@ -32,10 +32,16 @@ type Origin struct {
 	Scope     string
 }
 
-// origin says whose session s is now.
+// origin is where what a session does comes from. A spare gets its scope when it
+// is handed out.
 func (s *session) origin() Origin {
 	s.pool.mu.Lock()
 	defer s.pool.mu.Unlock()
+	return s.borrowedOrigin()
+}
+
+// borrowedOrigin is origin for those who borrow s, under whom it doesn't change.
+func (s *session) borrowedOrigin() Origin {
 	return Origin{SessionID: s.id, Server: s.label, Scope: s.key.scope}
 }
 

@@ -88,7 +88,7 @@ func (l *idleSessions) oldest(spared *session) *session {
 		if s != nil && s == spared {
 			s = s.idle.next
 		}
-		if s != nil && (found == nil || s.lastUsed.Before(found.lastUsed)) {
+		if s != nil && (found == nil || s.lastUsed < found.lastUsed) {
 			found = s
 		}
 	}
@@ -96,9 +96,9 @@ func (l *idleSessions) oldest(spared *session) *session {
 }
 
 // unusedSince is an idle session that was last used at t or before, or nil.
-func (l *idleSessions) unusedSince(t time.Time) *session {
+func (l *idleSessions) unusedSince(t moment) *session {
 	for _, c := range l.classes {
-		if c.front != nil && !c.front.lastUsed.After(t) {
+		if c.front != nil && c.front.lastUsed <= t {
 			return c.front
 		}
 	}
@@ -107,18 +107,29 @@ func (l *idleSessions) unusedSince(t time.Time) *session {
 
 // expired is an idle session whose time is up, or nil and when the next one's
 // is; zero for never.
-func (l *idleSessions) expired(now time.Time) (s *session, next time.Time) {
+func (l *idleSessions) expired(now moment) (s *session, next moment) {
 	for _, c := range l.classes {
 		if c.front == nil || c.timeout == 0 {
 			continue
 		}
-		at := c.front.lastUsed.Add(c.timeout)
-		if !at.After(now) {
-			return c.front, time.Time{}
+		at := c.front.lastUsed.add(c.timeout)
+		if at <= now {
+			return c.front, 0
 		}
-		if next.IsZero() || at.Before(next) {
+		if next == 0 || at < next {
 			next = at
 		}
 	}
 	return nil, next
+}
+
+// all gives the idle sessions; the list must not change meanwhile.
+func (l *idleSessions) all(yield func(*session) bool) {
+	for _, c := range l.classes {
+		for s := c.front; s != nil; s = s.idle.next {
+			if !yield(s) {
+				return
+			}
+		}
+	}
 }

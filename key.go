@@ -112,3 +112,13 @@ func Scope(project, thread string) string {
 	b.WriteString(thread)
 	return b.String()
 }
+
+// ParseScope gives back what [Scope] made a scope of.
+func ParseScope(scope string) (project, thread string, ok bool) {
+	length, rest, found := strings.Cut(scope, ":")
+	n, err := strconv.Atoi(length)
+	if !found || err != nil || n < 0 || len(rest) < n+2 || rest[n] != ':' || strconv.Itoa(n) != length {
+		return "", "", false
+	}
+	return rest[:n], rest[n+1:], true
+}

@@ -3,7 +3,6 @@ package mcppool
 import (
 	"context"
 	"log/slog"
-	"time"
 )
 
 // The log has one line for each event of a session's life. The attributes are
@@ -20,7 +19,7 @@ func (p *Pool) log(level slog.Level, msg string, s *session, attrs ...slog.Attr)
 
 func (p *Pool) logOpened(s *session) {
 	p.log(slog.LevelInfo, "mcppool: session opened", s,
-		slog.Duration("took", time.Since(s.opened)), slog.Bool("oneshot", s.oneShot))
+		slog.Duration("took", p.now().since(s.opened)), slog.Bool("oneshot", s.oneShot))
 }
 
 func (p *Pool) logStartFailed(s *session, err error) {
@@ -40,4 +39,11 @@ func (p *Pool) logClosed(s *session) {
 
 func (p *Pool) logCloseError(s *session, err error) {
 	p.log(slog.LevelWarn, "mcppool: closing a session failed", s, slog.String("err", err.Error()))
+}
+
+func (p *Pool) logBreaker(e breakerEvent) {
+	if l := p.opts.Logger; l != nil {
+		l.LogAttrs(context.Background(), slog.LevelWarn, "mcppool: server that failed is "+string(e.state),
+			slog.String("server", e.server), slog.Duration("pause", e.pause))
+	}
 }

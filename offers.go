@@ -32,12 +32,7 @@ type Informer interface {
 // the older revisions of the protocol have for it: name and version, revision,
 // capabilities, instructions. It must not be changed. It is nil when the pool's
 // Dial gives a client that isn't an [Informer].
-func (l *Session) Info() *mcp.InitializeResult {
-	if c, ok := l.s.client.(Informer); ok {
-		return c.Info()
-	}
-	return nil
-}
+func (l *Session) Info() *mcp.InitializeResult { return l.s.info }
 
 // The methods below pass one request on, and their errors are those of
 // [Session.CallTool]. With a client that isn't a [FullClient] they fail with a

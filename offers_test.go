@@ -131,7 +131,7 @@ func TestProbeOfADefaultClientTellsTheLivingFromTheWedged(t *testing.T) {
 	p := realPool(t, nil)
 	for _, era := range []mcppool.Protocol{mcppool.ProtocolLegacy, mcppool.ProtocolModern} {
 		with(t, p, full(t, era), "s", func(ctx context.Context, s *mcppool.Session) {
-			require.NoError(t, mcppool.Probe(ctx, s))
+			require.NoError(t, mcppool.ProbeSession(ctx, s))
 			rss, ok := mcppool.RSS(s)
 			if _, err := os.Stat("/proc/self/statm"); err == nil {
 				require.True(t, ok)
@@ -143,7 +143,7 @@ func TestProbeOfADefaultClientTellsTheLivingFromTheWedged(t *testing.T) {
 	wedged.Protocol = mcppool.ProtocolLegacy
 	setHostile(&wedged, "stopreading=2")
 	with(t, p, wedged, "s", func(_ context.Context, s *mcppool.Session) {
-		require.ErrorIs(t, mcppool.Probe(within(t, 20*time.Millisecond), s), context.DeadlineExceeded)
+		require.ErrorIs(t, mcppool.ProbeSession(within(t, 20*time.Millisecond), s), context.DeadlineExceeded)
 	})
 }
 
@@ -158,7 +158,7 @@ func (p prober) Probe(context.Context) error { return p.err }
 func TestProbeOfACustomClientIsItsOwnOrAListing(t *testing.T) {
 	f := &fakes{}
 	probe := func(ctx context.Context, p *mcppool.Pool) (err error) {
-		with(t, p, stdio, "s", func(_ context.Context, s *mcppool.Session) { err = mcppool.Probe(ctx, s) })
+		with(t, p, stdio, "s", func(_ context.Context, s *mcppool.Session) { err = mcppool.ProbeSession(ctx, s) })
 		return err
 	}
 	p := newPool(t, f, nil)

@@ -36,6 +36,23 @@ type Options struct {
 	// negative no limit. A longer one costs the session, not the host's memory.
 	MaxMessageSize int
 
+	// AfterAbandon is what a call that was given up does to its session; default:
+	// Discard.
+	AfterAbandon AbandonPolicy
+	// ProbeTimeout bounds how long a session may be silent when it is looked
+	// whether it answers; default 5 seconds.
+	ProbeTimeout time.Duration
+	// HealthInterval makes the pool look at idle sessions this often whether they
+	// answer, and close those that don't; default: never.
+	HealthInterval time.Duration
+
+	// Limits bound what runs and what waits; default: none.
+	Limits Limits
+	// Backoff holds off servers that keep failing; default: off.
+	Backoff Backoff
+	// Recycle replaces old sessions; default: never.
+	Recycle Recycle
+
 	// Dial connects to a server; the default runs Command as a child process or
 	// speaks HTTP to URL. Its ctx ends with the connect, and never bounds the
 	// life of the client: ended before Dial returns, it means that nobody waits
@@ -58,6 +75,8 @@ type Options struct {
 	// Logger gets a line for each event of a session's life; default: none.
 	// Nothing is logged per call above slog.LevelDebug, and never a secret.
 	Logger *slog.Logger
+	// Trace is told what the pool does; default: nobody.
+	Trace *Trace
 }
 
 const (
@@ -66,6 +85,7 @@ const (
 	defaultConnectTimeout = 60 * time.Second
 	defaultCloseTimeout   = 10 * time.Second
 	defaultMaxMessageSize = 64 << 20
+	defaultProbeTimeout   = 5 * time.Second
 )
 
 func (o *Options) maxSessions() int           { return orDefault(o.MaxSessions, defaultMaxSessions) }
@@ -75,6 +95,13 @@ func (o *Options) connectTimeout() time.Duration {
 }
 func (o *Options) closeTimeout() time.Duration { return orDefault(o.CloseTimeout, defaultCloseTimeout) }
 func (o *Options) maxMessageSize() int         { return orDefault(o.MaxMessageSize, defaultMaxMessageSize) }
+
+func (o *Options) probeTimeout() time.Duration { return orDefault(o.ProbeTimeout, defaultProbeTimeout) }
+
+// idleTimeoutOf is the idle timeout of a server's sessions.
+func (o *Options) idleTimeoutOf(srv *Server) time.Duration {
+	return orDefault(srv.IdleTimeout, o.idleTimeout())
+}
 
 func (o *Options) clientInfo() mcp.Implementation {
 	if o.ClientInfo.Name != "" {
@@ -103,6 +130,18 @@ func (o *Options) clone() Options {
 func (o *Options) validate() error {
 	if o.CloseTimeout < 0 {
 		return &ConfigError{Field: "Options.CloseTimeout", Reason: "is negative: a close must end"}
+	}
+	for field, negative := range map[string]bool{
+		"ProbeTimeout":      o.ProbeTimeout < 0,
+		"HealthInterval":    o.HealthInterval < 0,
+		"Backoff.After":     o.Backoff.After < 0,
+		"Backoff.Initial":   o.Backoff.Initial < 0,
+		"Backoff.Max":       o.Backoff.Max < 0,
+		"Backoff.MinUptime": o.Backoff.MinUptime < 0,
+	} {
+		if negative {
+			return &ConfigError{Field: "Options." + field, Reason: "is negative, which means nothing here"}
+		}
 	}
 	for _, name := range o.InheritEnv {
 		if !childenv.IsName(name) && name != "*" {

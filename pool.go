@@ -12,16 +12,22 @@ import (
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/mcppool/mcppool/internal/fairqueue"
 )
 
 // Pool keeps sessions with MCP servers between calls. It is made by [New], is
 // safe for concurrent use, and must be closed.
 type Pool struct {
-	opts Options // resolved by its accessors; never changes
-	id   string  // prefix of its sessions' ids
-	done chan struct{}
-	eras eras
-	web  *http.Transport // of the clients of servers at a URL
+	opts  Options         // resolved by its accessors; never changes
+	born  time.Time       // the beginning of its clock
+	id    string          // prefix of its sessions' ids
+	trace Trace           // its funcs are nil without one
+	life  context.Context // ends when the pool takes no more calls
+	end   context.CancelFunc
+	done  <-chan struct{} // of life
+	eras  eras
+	web   *http.Transport // of the clients of servers at a URL
 	// empty is closed once the pool is closed and has no session left.
 	empty chan struct{}
 	// wg counts the goroutines of the pool: connects, closes and the reaper. It
@@ -29,19 +35,34 @@ type Pool struct {
 	// is, so never once empty is closed.
 	wg sync.WaitGroup
 
-	mu       sync.Mutex // protects the fields below; held for map, list and count work only
-	closed   bool
-	lastID   uint64
-	open     int                              // sessions that aren't closed
-	sessions map[key]*session                 // the linked ones
-	servers  map[digest]*serverGroup          // all that are open, by server
-	scopes   map[string]map[*session]struct{} // those of a scope
-	idle     idleSessions
-	reaper   reaper
+	mu            sync.Mutex // protects the fields below; held for map, list and count work only
+	closed        bool
+	lastID        uint64
+	open          int                     // sessions that aren't closed
+	sessions      map[key]*session        // the linked ones
+	servers       map[digest]*serverGroup // all that are open, by server
+	scopes        map[string]*scopeGroup  // those of them that have a scope
+	kept          int                     // linked sessions
+	idle          idleSessions            // of them, those that nobody borrows
+	spares        idleSessions            // the connected ones
+	breakers      map[digest]*breaker     // of servers that failed lately
+	breakerEvents []breakerEvent          // changes of those that have yet to be told of
+	reaper        reaper
+	watching      bool // the goroutines of watch.go are there
 
-	states   [stateClosed]int       // open sessions by state
-	connects uint64                 // sessions begun
-	calls    uint64                 // tool calls sent
+	limits    Limits
+	tally     tally
+	queue     fairqueue.Queue[*session] // those that wait for a place
+	waiting   int                       // callers that wait for those
+	lastGrant moment                    // when the last one got its place
+	grantGap  time.Duration             // about how long it takes until the next
+
+	states   [stateClosed]int // open sessions by state
+	connects uint64           // sessions begun
+	failures uint64           // of them, those that didn't come up
+	opened   uint64           // of them, those that did
+	evicted  uint64
+	outcomes [outcomeCount]uint64   // tool calls ended
 	closes   map[CloseReason]uint64 // sessions closed
 }
 
@@ -49,19 +70,27 @@ type Pool struct {
 // with a [*ConfigError] when an option has no meaning.
 func New(opts *Options) (*Pool, error) {
 	p := &Pool{
+		born:     time.Now().Add(-1), // so that no moment of its life is zero
 		opts:     opts.clone(),
-		done:     make(chan struct{}),
 		web:      newWebTransport(),
 		empty:    make(chan struct{}),
 		sessions: make(map[key]*session),
 		servers:  make(map[digest]*serverGroup),
-		scopes:   make(map[string]map[*session]struct{}),
+		scopes:   make(map[string]*scopeGroup),
 		idle:     idleSessions{classes: make(map[time.Duration]*idleClass)},
+		spares:   idleSessions{classes: make(map[time.Duration]*idleClass)},
+		breakers: make(map[digest]*breaker),
 		closes:   make(map[CloseReason]uint64),
 		reaper:   reaper{wake: make(chan struct{}, 1)},
 	}
 	if err := p.opts.validate(); err != nil {
 		return nil, err
+	}
+	p.life, p.end = context.WithCancel(context.Background())
+	p.done = p.life.Done()
+	p.limits = p.opts.Limits
+	if p.opts.Trace != nil {
+		p.trace = *p.opts.Trace
 	}
 	var id [6]byte
 	_, _ = rand.Read(id[:]) // never fails (crypto/rand)
@@ -101,6 +130,7 @@ func (p *Pool) CallTool(ctx context.Context, srv Server, call Call) (*mcp.CallTo
 		}
 		s, err = p.borrowAgain(ctx, s, &srv, call.Check)
 	}
+	p.countRefused()
 	return nil, wrap(toolOp(call.Tool), &srv, phaseQueue, err)
 }
 
@@ -108,62 +138,18 @@ func (p *Pool) CallTool(ctx context.Context, srv Server, call Call) (*mcp.CallTo
 // is set and the session was lost before anything was sent: sent is false then,
 // and the session still borrowed.
 func (p *Pool) callIn(ctx context.Context, s *session, req *mcp.CallToolRequest, call *Call, again bool) (res *mcp.CallToolResult, sent bool, err error) {
-	why := ClosePanicked // unless the client returns
+	done := callEnd{why: ClosePanicked, how: outcomeOther} // unless the client returns
 	sent = true
 	defer func() {
 		if sent {
-			p.giveBack(s, why, 1)
+			p.giveBack(s, done.why, done.how)
 		}
 	}()
-	res, err = s.callTool(ctx, req, call)
-	switch {
-	case err == nil:
-		why = ""
-	case again && isNotSent(err) && s.isLost() && !s.isKilled():
+	res, err, done = s.call(ctx, req, call)
+	if err != nil && again && done.how == outcomeNotSent && s.isLost() && !s.isKilled() {
 		sent = false
-	default:
-		err, why = s.outcome(ctx, toolOp(call.Tool), err)
-		res = nil
 	}
 	return res, sent, err
-}
-
-// ListTools lists the tools of srv, all pages of them, as the session of scope
-// sees them. It borrows the session as [Pool.CallTool] does. A server whose
-// cursor doesn't move on gets an error rather than a loop.
-func (p *Pool) ListTools(ctx context.Context, srv Server, scope string) ([]mcp.Tool, error) {
-	var tools []mcp.Tool
-	err := p.Do(ctx, srv, scope, func(ctx context.Context, s *Session) (err error) {
-		tools, err = s.ListTools(ctx)
-		return err
-	})
-	return tools, err
-}
-
-// Do borrows the session of (srv, scope) as [Pool.CallTool] does and runs f with
-// it: calls that f makes are not interleaved with others of the scope. The ctx
-// that f gets ends with the caller's, and when the session is closed under it.
-// Do returns f's error as it is; errors of its own came before f ran. The
-// [*Session] is f's until it returns.
-func (p *Pool) Do(ctx context.Context, srv Server, scope string, f func(context.Context, *Session) error) error {
-	s, err := p.borrow(ctx, &srv, scope, nil)
-	if err != nil {
-		return wrap("session", &srv, phaseQueue, err)
-	}
-	lease := &Session{s: s}
-	why := ClosePanicked // unless f returns
-	defer func() {
-		w, calls := lease.end()
-		if w != "" {
-			why = w
-		}
-		p.giveBack(s, why, calls)
-	}()
-	ctx, cancel := s.whileAlive(ctx)
-	defer cancel()
-	err = f(ctx, lease)
-	why = ""
-	return err
 }
 
 func toolOp(tool string) string { return "tool " + strconv.Quote(tool) }
@@ -176,41 +162,6 @@ func wrap(op string, srv *Server, ph phase, err error) error {
 		return err
 	}
 	return &opError{op: op, server: srv.String(), phase: ph, err: err}
-}
-
-// outcome turns the error of a request into the caller's, and says why the
-// session must not be used again, if so. Who wins when several are true: an
-// answer of the server over everything, then a close of the session, then the
-// end of the caller's ctx, then the loss of the connection.
-func (s *session) outcome(ctx context.Context, op string, err error) (error, CloseReason) {
-	var (
-		rpc *RPCError
-		why CloseReason
-		ph  = phaseSent
-	)
-	if isNotSent(err) {
-		ph = phaseQueue
-	}
-	switch {
-	case errors.As(err, &rpc):
-		err = rpc
-	case s.isKilled():
-		err = s.cause
-	case errors.Is(err, ErrServerClosed): // a Check that was asked right before the send
-		why = CloseServerClosed
-	case ctx.Err() != nil:
-		err = ctx.Err()
-		if ph == phaseSent {
-			why = CloseTimeout
-			if errors.Is(err, context.Canceled) {
-				why = CloseCancelled
-			}
-		}
-	case s.isLost() || isConnectionError(err):
-		err = s.lostError(err)
-		why = CloseCrashed
-	}
-	return &opError{op: op, server: s.label, phase: ph, err: err}, why
 }
 
 // lostError says what is known of the end of the connection.
@@ -247,4 +198,10 @@ func (s *session) listTools(ctx context.Context) ([]mcp.Tool, error) {
 		seen[page.NextCursor] = true
 		req.Params.Cursor = page.NextCursor
 	}
+}
+
+func (p *Pool) maxWait() time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.limits.MaxWait
 }

@@ -10,15 +10,15 @@ type reaper struct {
 	// wakes is when the goroutine looks next; zero when it waits to be woken.
 	// Sessions that become idle expire later than those that did before, so that
 	// a busy pool's calls wake it about once in an IdleTimeout.
-	wakes time.Time
+	wakes moment
 	wake  chan struct{} // capacity 1
 }
 
 // expiresLocked sees to it that the reaper looks at the time at. The caller
 // must hold p.mu.
-func (p *Pool) expiresLocked(at time.Time) {
+func (p *Pool) expiresLocked(at moment) {
 	r := &p.reaper
-	if !r.wakes.IsZero() && !at.Before(r.wakes) {
+	if r.wakes != 0 && at >= r.wakes {
 		return
 	}
 	r.wakes = at
@@ -40,18 +40,17 @@ func (p *Pool) reap() {
 	defer timer.Stop()
 	for {
 		p.mu.Lock()
-		now := time.Now()
-		s, next := p.idle.expired(now)
-		for s != nil {
-			p.unlinkLocked(s, CloseIdle)
-			s, next = p.idle.expired(now)
+		now := p.now()
+		next := p.expireLocked(&p.idle, now)
+		if spare := p.expireLocked(&p.spares, now); next == 0 || spare != 0 && spare < next {
+			next = spare
 		}
 		p.reaper.wakes = next
 		p.mu.Unlock()
 
 		var expiry <-chan time.Time
-		if !next.IsZero() {
-			timer.Reset(next.Sub(now))
+		if next != 0 {
+			timer.Reset(next.since(now))
 			expiry = timer.C
 		}
 		select {
@@ -61,4 +60,15 @@ func (p *Pool) reap() {
 			return
 		}
 	}
+}
+
+// expireLocked closes what has expired in a list, and gives when the next one
+// does, or zero. The caller must hold p.mu.
+func (p *Pool) expireLocked(list *idleSessions, now moment) moment {
+	s, next := list.expired(now)
+	for s != nil {
+		p.unlinkLocked(s, CloseIdle)
+		s, next = list.expired(now)
+	}
+	return next
 }

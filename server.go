@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Server says what to run, or what to reach. Its JSON form is that of an entry
@@ -38,6 +39,33 @@ type Server struct {
 
 	// Protocol pins the era of the protocol; empty asks the server.
 	Protocol Protocol `json:"protocol,omitempty"`
+
+	// The fields below say how the sessions of the server are kept. They are no
+	// part of its identity: Servers that differ only in them are the same
+	// configuration.
+
+	// IdleTimeout is how long a session is kept after its last call; zero means
+	// [Options.IdleTimeout], negative for ever.
+	IdleTimeout time.Duration `json:"-"`
+	// AfterAbandon is what a call that was given up does to its session; zero
+	// means [Options.AfterAbandon].
+	AfterAbandon AbandonPolicy `json:"-"`
+	// Exclusive allows one session at a time over all scopes, as a browser
+	// profile or a serial port does. A call of another scope waits until the
+	// session is idle and its process has ended.
+	Exclusive bool `json:"-"`
+	// Shared makes one session serve all scopes, calls without one included:
+	// an explicit choice, since whatever state it holds is everybody's.
+	Shared bool `json:"-"`
+	// Concurrent lets the calls of a shared session overlap.
+	Concurrent bool `json:"-"`
+	// Processes is how many sessions serve a shared server at most; another is
+	// opened when all are busy, and the least busy one is chosen. Default 1.
+	Processes int `json:"-"`
+	// Spares is how many connected sessions are kept in hand for calls that would
+	// have to start one. They are refilled in the background, don't count in
+	// MaxSessions, and are given up first at a limit and after the idle time.
+	Spares int `json:"-"`
 }
 
 // IsHTTP reports whether s is reached over HTTP rather than run as a child.
@@ -51,6 +79,13 @@ func (s Server) IsHTTP() bool { return s.URL != "" }
 func (s Server) String() string {
 	d := digestOf(&s)
 	return s.base() + "-" + hex.EncodeToString(d[:6])
+}
+
+// Equal reports whether s and o are the same configuration, so that they share
+// sessions. How sessions are kept is no part of it.
+func (s Server) Equal(o Server) bool {
+	return s.Command == o.Command && slices.Equal(s.Args, o.Args) && maps.Equal(s.Env, o.Env) && s.Dir == o.Dir &&
+		s.URL == o.URL && maps.Equal(s.Header, o.Header) && s.Protocol == o.Protocol
 }
 
 func (s *Server) base() string {
@@ -97,6 +132,18 @@ func (s *Server) validate() error {
 		return invalid("Command", "contains a NUL byte")
 	case strings.Contains(s.Dir, nul):
 		return invalid("Dir", "contains a NUL byte")
+	case s.Concurrent && !s.Shared:
+		return invalid("Concurrent", "is set without Server.Shared: the calls of one scope don't overlap")
+	case s.Processes != 0 && !s.Shared:
+		return invalid("Processes", "is set without Server.Shared: a scope has one session")
+	case s.Processes < 0:
+		return invalid("Processes", "is negative")
+	case s.Spares < 0:
+		return invalid("Spares", "is negative")
+	case s.Exclusive && s.Shared:
+		return invalid("Exclusive", "is set, and so is Server.Shared")
+	case s.AfterAbandon > Probe:
+		return invalid("AfterAbandon", "is not a policy")
 	case s.Protocol != ProtocolAuto && s.Protocol != ProtocolLegacy && s.Protocol != ProtocolModern:
 		return invalid("Protocol", `is neither empty nor "legacy" nor "modern"`)
 	}

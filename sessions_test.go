@@ -115,6 +115,18 @@ func TestScopeOfEachConversationIsItsOwn(t *testing.T) { // B6
 	require.NotEqual(t, mcppool.Scope("1:a", "b"), mcppool.Scope("", "1:a:b"))
 }
 
+func TestScopeCanBeReadBack(t *testing.T) {
+	for _, want := range [][2]string{{"p", "t"}, {"", "t"}, {"a:b", "c:d"}, {"3:x", ":"}, {"日", "本"}} {
+		project, thread, ok := mcppool.ParseScope(mcppool.Scope(want[0], want[1]))
+		require.True(t, ok)
+		require.Equal(t, want, [2]string{project, thread})
+	}
+	for _, scope := range []string{"", "x", "1", "1:", "1:a", "1:a:", "-1:a:b", "01:a:b", "+1:a:b", "99:a:b", "1:ab:c"} {
+		_, _, ok := mcppool.ParseScope(scope)
+		require.False(t, ok, scope)
+	}
+}
+
 func TestDoHoldsTheSessionForAllItsCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var order []string

@@ -22,6 +22,11 @@ const (
 	CloseScopeClosed  CloseReason = "scope closed"  // CloseScope
 	CloseRetired      CloseReason = "retired"       // RetireServer
 	CloseShutdown     CloseReason = "shutdown"      // Shutdown or Close
+	CloseEvicted      CloseReason = "evicted"       // another call needed its place at a limit
+	CloseRecycled     CloseReason = "recycled"      // too old, too many calls or too much memory
+	CloseWedged       CloseReason = "wedged"        // it didn't answer a probe
+	CloseDiscarded    CloseReason = "discarded"     // its holder gave it up
+	CloseLeaked       CloseReason = "leaked"        // its lease was dropped without a release
 	CloseStartFailed  CloseReason = "start failed"  // it never came up
 	CloseAbandoned    CloseReason = "abandoned"     // nobody waited for its connect any longer
 	ClosePanicked     CloseReason = "panicked"      // the client or the func given to Do panicked
@@ -30,16 +35,24 @@ const (
 // Stats are a pool's numbers at one moment. They add up: every session begun is
 // open or closed, so that Connects is Open plus the sum of Closed.
 type Stats struct {
-	Open       int // sessions that aren't closed: the sum of the next three
+	Open       int // sessions that aren't closed: the sum of the next four
+	Queued     int // waiting at a limit for their start
 	Connecting int
 	Live       int // connected
 	Closing    int
 	Kept       int // sessions that calls can find
 	Idle       int // of those, the ones that nobody borrows
+	Spares     int // connected sessions in hand
+	Processes  int // child processes that were started and haven't ended
+	Waiting    int // callers that wait at a limit
 
 	Connects uint64                 // sessions begun
-	Calls    uint64                 // tool calls that were sent and have ended
+	Failures uint64                 // of them, those that didn't connect
+	Opened   uint64                 // of them, those that did
 	Closed   map[CloseReason]uint64 // sessions ended, by reason
+	Evicted  uint64                 // of them, those that made room: lru and evicted
+	Calls    uint64                 // tool calls that have ended: the sum of Outcomes
+	Outcomes map[Outcome]uint64     // tool calls that have ended, by how; "lost" are those that weren't repeated
 }
 
 // Stats gives the pool's numbers. It takes one lock for a moment, however many
@@ -47,17 +60,29 @@ type Stats struct {
 func (p *Pool) Stats() Stats {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return Stats{
+	s := Stats{
 		Open:       p.open,
+		Queued:     p.states[stateQueued],
 		Connecting: p.states[stateConnecting],
 		Live:       p.states[stateLive],
 		Closing:    p.states[stateClosing],
-		Kept:       len(p.sessions),
+		Kept:       p.kept,
 		Idle:       p.idle.len,
+		Spares:     p.spares.len,
+		Processes:  p.tally.processes,
+		Waiting:    p.waiting,
 		Connects:   p.connects,
-		Calls:      p.calls,
+		Failures:   p.failures,
+		Opened:     p.opened,
+		Evicted:    p.evicted,
 		Closed:     maps.Clone(p.closes),
+		Outcomes:   make(map[Outcome]uint64, len(outcomes)),
 	}
+	for how, n := range p.outcomes {
+		s.Calls += n
+		s.Outcomes[outcomes[how]] = n
+	}
+	return s
 }
 
 // SessionInfo describes a session at one moment.
@@ -65,8 +90,9 @@ type SessionInfo struct {
 	ID       string // never used twice
 	Server   string // its label (see [Server.String])
 	Scope    string
-	State    string // "connecting", "live", "closing"
+	State    string // "queued", "connecting", "live", "closing"
 	OneShot  bool
+	Spare    bool
 	Kept     bool // calls can find it
 	Opened   time.Time
 	LastUsed time.Time // when it was last given back; zero when it never was
@@ -116,9 +142,10 @@ func (s *session) infoLocked() SessionInfo {
 		Scope:    s.key.scope,
 		State:    s.state.String(),
 		OneShot:  s.oneShot,
+		Spare:    s.spare,
 		Kept:     s.linked,
-		Opened:   s.opened,
-		LastUsed: s.lastUsed,
+		Opened:   s.pool.wall(s.opened),
+		LastUsed: s.pool.wall(s.lastUsed),
 		InFlight: s.inFlight,
 		Calls:    s.calls,
 	}

@@ -52,7 +52,10 @@ cd "$root/internal/proc"
 GOOS=windows GOARCH=amd64 CGO_ENABLED=0 go test -c -o "$cache/proc.test.exe" .
 
 [ $# -gt 0 ] || set -- -test.count=1
+# Not on a terminal: wine takes one for a console, but can't send events through it.
 status=0
-timeout -k 10 "$limit" wine "$cache/proc.test.exe" -test.timeout="${limit}s" "$@" || status=$?
+timeout -k 10 "$limit" wine "$cache/proc.test.exe" -test.timeout="${limit}s" "$@" \
+	</dev/null >"$cache/output" 2>&1 || status=$?
+cat "$cache/output"
 wineserver -k || : # of this prefix only
 exit $status

@@ -65,6 +65,7 @@ func kill(pid string) {
 	if n, err := strconv.Atoi(pid); err == nil {
 		if p, err := os.FindProcess(n); err == nil {
 			_ = p.Kill()
+			_ = p.Release()
 		}
 	}
 }

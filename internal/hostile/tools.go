@@ -26,7 +26,7 @@ type arguments struct {
 //	seen           the notifications so far
 //	error          a JSON-RPC error with data
 //	fail           a result with isError
-//	last           answers and exits with code 0
+//	last {n}       answers, "last" and n more bytes, and exits with code 0
 //	die            exits with code 3
 //	daemon         exits with code 3 and leaves a daemon that holds the pipes
 //	lastdaemon     answers, and then as daemon
@@ -95,7 +95,7 @@ func (s *server) call(m message) {
 		r["isError"] = true
 		s.answer(m.ID, r)
 	case "last", "lastdaemon":
-		raw, _ := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": m.ID, "result": textResult("last")})
+		raw, _ := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": m.ID, "result": textResult("last" + strings.Repeat("x", a.N))})
 		if !s.has("nonewline") {
 			raw = append(raw, '\n')
 		}

@@ -15,12 +15,23 @@ func init() {
 	// A host whose child is started on a thread that ends right after. Prints
 	// whether the child survives that.
 	modes["host-thread-ends"] = func([]string) {
+		runtime.LockOSThread() // keeps the first thread, which never ends, from the others
 		started := make(chan *proc.Process)
 		go func() {
 			runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
 			started <- hostStart(os.Args[0], "echo")
 		}()
 		p := <-started
+		// End the runtime's spare threads as well, one of which may be the one
+		// that forked.
+		for range 100 {
+			ended := make(chan struct{})
+			go func() {
+				defer close(ended)
+				runtime.LockOSThread()
+			}()
+			<-ended
+		}
 		select {
 		case <-p.Exited():
 			fmt.Println("died:", p.Exit())

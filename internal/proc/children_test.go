@@ -35,9 +35,11 @@ var modes = map[string]func(args []string){
 		<-term
 		os.Exit(7)
 	},
-	"ignore-all": func([]string) {
+	"ignore-all": func(args []string) {
 		signal.Notify(make(chan os.Signal, 1), syscall.SIGTERM, os.Interrupt, syscall.SIGHUP)
-		ready()
+		if !slices.Contains(args, "quiet") {
+			ready()
+		}
 		forever()
 	},
 	// Takes its time after EOF. A SIGTERM makes it exit with 9.
@@ -80,6 +82,8 @@ func init() {
 	// A host with one child that ignores everything. Prints the child's pid.
 	modes["host"] = func([]string) {
 		p := hostStart(os.Args[0], "ignore-all")
+		_, err := fmt.Fscanln(p.Stdout, new(string)) // it is ready
+		must(err)
 		fmt.Println(p.Pid())
 		forever()
 	}
@@ -89,7 +93,7 @@ func init() {
 	// environment), devnull (it holds none of the pipes), stay (the wrapper
 	// ignores EOF).
 	modes["wrapper"] = func(args []string) {
-		cmd := exec.Command(os.Args[0], "ignore-all")
+		cmd := exec.Command(os.Args[0], "quiet")
 		cmd.Env = append(os.Environ(), modeEnv+"=ignore-all")
 		if slices.Contains(args, "detached") {
 			cmd.SysProcAttr = detached

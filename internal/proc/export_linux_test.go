@@ -1,5 +1,15 @@
 package proc
 
+import "time"
+
+// SetDrainTime sets how long the end of a tree waits for its reader, until the
+// function it returns is called.
+func SetDrainTime(d time.Duration) (restore func()) {
+	old := drainTime
+	drainTime = d
+	return func() { drainTime = old }
+}
+
 // StartWithoutPidfd is Start on a kernel that has no pidfds.
 func StartWithoutPidfd(cfg Config) (*Process, error) {
 	var ends pipes

@@ -12,10 +12,14 @@ import (
 type member struct {
 	pid, ppid, pgrp int
 	state           byte
+	threads         int
 	start           uint64 // clock ticks since boot
 }
 
-func (m member) alive() bool { return m.state != 'Z' && m.state != 'X' }
+// alive reports whether anything of m runs: the first thread of a process that
+// was killed may be a zombie while others are still on their way out, and with
+// them its files.
+func (m member) alive() bool { return m.state != 'Z' && m.state != 'X' || m.threads > 1 }
 
 func (m member) same(other member) bool { return m.pid == other.pid && m.start == other.start }
 
@@ -36,6 +40,7 @@ func readMember(pid int) (member, bool) {
 	m := member{pid: pid, state: f[0][0]}
 	m.ppid, _ = strconv.Atoi(string(f[1]))
 	m.pgrp, _ = strconv.Atoi(string(f[2]))
+	m.threads, _ = strconv.Atoi(string(f[17]))
 	m.start, _ = strconv.ParseUint(string(f[fields-1]), 10, 64)
 	return m, true
 }

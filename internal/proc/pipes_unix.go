@@ -4,12 +4,6 @@ package proc
 
 import "os"
 
-// pipes are the three pipes of one child: stdin, stdout, stderr.
-type pipes struct {
-	host  [3]*os.File // non-blocking, in the netpoller
-	child [3]*os.File
-}
-
 func (ps *pipes) open() error {
 	for i := range 3 {
 		r, w, err := os.Pipe()
@@ -25,15 +19,4 @@ func (ps *pipes) open() error {
 		}
 	}
 	return nil
-}
-
-func (ps *pipes) closeChild() { closeFiles(ps.child[:]) }
-func (ps *pipes) closeHost()  { closeFiles(ps.host[:]) }
-
-func closeFiles(files []*os.File) {
-	for _, f := range files {
-		if f != nil {
-			f.Close()
-		}
-	}
 }

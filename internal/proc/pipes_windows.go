@@ -9,15 +9,6 @@ import (
 	"unsafe"
 )
 
-// pipes are the three pipes of one child: stdin, stdout, stderr.
-//
-// They are named pipes: the host's ends of those can be overlapped, which
-// deadlines need, while the child's ends are the plain ones that it expects.
-type pipes struct {
-	host  [3]*os.File
-	child [3]*os.File
-}
-
 var procCreateNamedPipe = kernel32.NewProc("CreateNamedPipeW")
 
 const (
@@ -28,6 +19,8 @@ const (
 	pipeBufferSize            = 64 << 10
 )
 
+// open opens named pipes: the host's ends of those can be overlapped, which
+// deadlines need, while the child's ends are the plain ones that it expects.
 func (ps *pipes) open() error {
 	for i := range 3 {
 		hostMode, childMode := uint32(pipeAccessInbound), uint32(syscall.GENERIC_WRITE)
@@ -65,17 +58,6 @@ func (ps *pipes) openOne(i int, hostMode, childMode uint32) error {
 	ps.host[i] = os.NewFile(uintptr(host), "|host")
 	ps.child[i] = os.NewFile(uintptr(child), "|child")
 	return nil
-}
-
-func (ps *pipes) closeChild() { closeFiles(ps.child[:]) }
-func (ps *pipes) closeHost()  { closeFiles(ps.host[:]) }
-
-func closeFiles(files []*os.File) {
-	for _, f := range files {
-		if f != nil {
-			f.Close()
-		}
-	}
 }
 
 // environment returns env as Windows needs it: without SYSTEMROOT, system

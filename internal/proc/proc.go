@@ -35,8 +35,8 @@ import (
 
 // drainTime bounds how long the end of a tree waits for its reader: after the
 // program's exit for what its own children still write, and once they are
-// killed for what is left in the pipes.
-const drainTime = 100 * time.Millisecond
+// killed for what is left in the pipes. A variable for the tests alone.
+var drainTime = 100 * time.Millisecond
 
 // Config says what to start.
 type Config struct {
@@ -58,7 +58,8 @@ type Config struct {
 // pidfd.
 type Process struct {
 	// The host's ends of the three pipes. Deadlines work on them, and Close
-	// interrupts a Read or Write under way.
+	// interrupts a Read or Write under way. On Windows more of a write that was
+	// cut short may have gone out than its count says: nothing may follow it.
 	//
 	// Stdin is closed by Stop and by the program's exit. Stdout and Stderr are
 	// the reader's, who reads them to their end and then calls Drained; they
@@ -74,6 +75,7 @@ type Process struct {
 
 	drainOnce sync.Once
 	termOnce  sync.Once
+	termSent  bool // set by termOnce
 
 	mu        sync.Mutex // protects the fields below
 	requested bool       // Stop or Kill was called
@@ -171,9 +173,9 @@ func (p *Process) Exit() Exit {
 // Stop ends the tree as the MCP specification has clients end a stdio server,
 // and returns once Done is closed. It closes Stdin; half the timeout later, or
 // after 2 s if that is less, it sends SIGTERM to the group (Windows:
-// CTRL_BREAK, or nothing where there is no console to send it through); and a
-// tenth of the timeout before its end, or a second if that is less, it kills
-// the tree. A server that exits in time gets no signal.
+// CTRL_BREAK); and a tenth of the timeout before its end, or a second if that
+// is less, or at once where there is no console to send CTRL_BREAK through, it
+// kills the tree. A server that exits in time gets no signal.
 //
 // The timeout is when the kill has long been sent, not a bound on what the
 // kernel takes to carry it out. Zero or less kills at once.
@@ -185,10 +187,8 @@ func (p *Process) Stop(timeout time.Duration) {
 	p.Stdin.Close()
 	eof, term := stopPhases(timeout)
 	if !p.exitsWithin(eof) {
-		if term > 0 {
-			p.termOnce.Do(p.tree.terminate)
-		}
-		if !p.exitsWithin(term) {
+		asked := term > 0 && p.terminate()
+		if !asked || !p.exitsWithin(term) {
 			p.tree.kill()
 		}
 	}
@@ -204,6 +204,13 @@ func stopPhases(timeout time.Duration) (eof, term time.Duration) {
 	eof = min(timeout/2, 2*time.Second)
 	reserve := min(timeout/10, time.Second)
 	return eof, timeout - eof - reserve
+}
+
+// terminate asks the tree to end, once, and reports whether it could be asked.
+// To some servers a second SIGTERM means to give up their clean-up.
+func (p *Process) terminate() bool {
+	p.termOnce.Do(func() { p.termSent = p.tree.terminate() })
+	return p.termSent
 }
 
 func (p *Process) exitsWithin(d time.Duration) bool {

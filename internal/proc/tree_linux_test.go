@@ -93,6 +93,18 @@ func TestDeathOfAWrapperIsSeenWhileItsGrandchildHoldsThePipes(t *testing.T) {
 	require.False(t, alive(grandchild))
 }
 
+func TestOutputOfAGrandchildIsReadForAWhileAfterTheExit(t *testing.T) {
+	t.Cleanup(proc.SetDrainTime(bound)) // on a busy machine 100 ms may pass before the grandchild gets to run
+	cfg := markedConfig(t, "")
+	cfg.Path, cfg.Args = "/bin/sh", []string{"-c", "(sleep 0.02; echo late) &"}
+	p := start(t, cfg)
+	waitFor(t, "Exited", p.Exited())
+	out, err := io.ReadAll(p.Stdout)
+	p.Drained()
+	require.NoError(t, err)
+	require.Equal(t, "late\n", string(out))
+}
+
 func TestStoppedChildIsEndedBySIGTERM(t *testing.T) {
 	p := start(t, markedConfig(t, "stopped"))
 	require.Equal(t, "ready\n", readLine(t, p))
@@ -140,7 +152,7 @@ func TestHostThatIgnoresSIGCHLDLeavesNothing(t *testing.T) {
 	require.Equal(t, "alive: false exit status unknown\n", readLine(t, host))
 }
 
-func TestIdleProcessHasOneGoroutineFourFdsAndNoThread(t *testing.T) {
+func TestIdleProcessHasAtMostOneGoroutineFourFdsAndNoThread(t *testing.T) {
 	cfg := markedConfig(t, "echo")
 	const n = 50
 	first := start(t, cfg) // whose pool of threads is not counted
@@ -148,7 +160,7 @@ func TestIdleProcessHasOneGoroutineFourFdsAndNoThread(t *testing.T) {
 	for range n {
 		start(t, cfg).Drained()
 	}
-	require.Equal(t, goroutines+n, runtime.NumGoroutine())
+	require.LessOrEqual(t, runtime.NumGoroutine(), goroutines+n)
 	require.Len(t, openFds(t), fds+4*n)
 	require.Less(t, threads(t), before+10)
 	first.Drained()

@@ -69,11 +69,12 @@ func (e missingInterpreterError) Error() string {
 
 func (e missingInterpreterError) Unwrap() error { return e.error }
 
-// terminate asks the tree to end.
-func (t *tree) terminate() {
+// terminate asks the tree to end. It always can.
+func (t *tree) terminate() bool {
 	t.remember()
 	t.signal(syscall.SIGTERM)
 	t.signal(syscall.SIGCONT) // a stopped process would not get to handle it
+	return true
 }
 
 // kill ends the group.

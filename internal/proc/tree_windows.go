@@ -115,13 +115,16 @@ func (t *tree) awaitExit() Exit {
 	return Exit{Code: int(code)}
 }
 
-// terminate asks the tree to end, if there is a console to ask it through.
-func (t *tree) terminate() {
+// terminate asks the tree to end, and reports whether there is a console to ask
+// it through.
+func (t *tree) terminate() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !t.closed && t.console {
-		_, _, _ = procGenerateConsoleCtrlEvent.Call(syscall.CTRL_BREAK_EVENT, uintptr(t.pid))
+	if t.closed || !t.console {
+		return false
 	}
+	sent, _, _ := procGenerateConsoleCtrlEvent.Call(syscall.CTRL_BREAK_EVENT, uintptr(t.pid))
+	return sent != 0
 }
 
 // kill ends the tree.

@@ -1,6 +1,10 @@
 package stdio
 
-import "github.com/mcppool/mcppool/internal/proc"
+import (
+	"sync"
+
+	"github.com/mcppool/mcppool/internal/proc"
+)
 
 // ExitOf returns how the server's process ended.
 func ExitOf(c *Conn) proc.Exit { return c.proc.Exit() }
@@ -10,4 +14,42 @@ func Pending(c *Conn) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.pending)
+}
+
+// Replies returns how many bytes are queued that nobody waits for.
+func Replies(c *Conn) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.out.replies
+}
+
+// Writing reports that a write is under way.
+func Writing(c *Conn) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.out.active
+}
+
+// Losing reports that a loss is known, declared or not.
+func Losing(c *Conn) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.reason != nil
+}
+
+// HoldReader keeps the reader from handing over an answer, and returns what
+// lets it go on.
+func HoldReader(c *Conn) func() {
+	c.mu.Lock()
+	return sync.OnceFunc(c.mu.Unlock)
+}
+
+// WakeReader does what the loss of the connection does to the reader.
+func WakeReader(c *Conn) { _ = c.proc.Stdout.SetReadDeadline(longAgo) }
+
+// Stdout returns the descriptor that the reader reads.
+func Stdout(c *Conn) uintptr {
+	var out uintptr
+	_ = c.stdout.conn.Control(func(fd uintptr) { out = fd })
+	return out
 }

@@ -16,12 +16,13 @@ func threads() int {
 	return len(entries)
 }
 
-func memory() uint64 {
+// memory is in bytes; a difference is below zero when what earlier tests left goes.
+func memory() float64 {
 	runtime.GC()
 	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	return m.HeapInuse + m.StackInuse
+	return float64(m.HeapInuse + m.StackInuse)
 }
 
 // An idle session, one that has carried a megabyte included, costs the host
@@ -45,7 +46,7 @@ func TestAnIdleConnectionCostsLittle(t *testing.T) {
 		mustCall(t, conns[i], "echo", fmt.Sprintf(`{"n":%d}`, 1<<20))
 		mustCall(t, conns[i], "echo", `{}`)
 	}
-	perSession := float64(memory()-memoryBefore) / sessions
+	perSession := (memory() - memoryBefore) / sessions
 	t.Logf("%.0f bytes, %d goroutines, %d descriptors, %d threads in all", perSession,
 		(runtime.NumGoroutine()-goroutines)/sessions, (len(descriptors(t))-files)/sessions, threads()-threadsBefore)
 	require.LessOrEqual(t, len(descriptors(t))-files, 4*sessions)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -219,6 +220,7 @@ func TestMCPGoListsToolsThroughIt(t *testing.T) {
 	require.Equal(t, "hi", r.Content[0].(mcp.TextContent).Text)
 	require.NoError(t, mc.Ping(t.Context()))
 	require.Contains(t, mustCall(t, c, "seen", `{}`), "notifications/initialized")
+	require.Zero(t, stdio.Replies(c))
 }
 
 func TestMCPGoCancelsByTheIDOnTheWire(t *testing.T) {
@@ -305,6 +307,7 @@ func TestManyPingsAreAnswered(t *testing.T) {
 	c := start(t, serverConfig(t))
 	require.Equal(t, "pinged", mustCall(t, c, "pings", `{"n":20000}`))
 	require.Equal(t, "1", mustCall(t, c, "count", `{}`))
+	require.Eventually(t, func() bool { return stdio.Replies(c) == 0 }, time.Second, time.Millisecond)
 }
 
 func TestAGateThatRefusesKeepsTheCallFromTheServer(t *testing.T) {
@@ -341,6 +344,45 @@ func TestASlowGateOfAnotherCallHoldsNobodyBeyondTheDeadline(t *testing.T) {
 	close(release)
 	require.NoError(t, <-slow)
 	require.Equal(t, "2", mustCall(t, c, "count", `{}`))
+}
+
+func TestACallerWhoWritesIsSparedTheGatesOfOthers(t *testing.T) {
+	c := start(t, serverConfig(t))
+	release := make(chan struct{})
+	slow := make(chan error, 1)
+	_, err := request(t.Context(), c, stdio.Request{Tool: "echo", Gate: func() error {
+		go func() {
+			_, err := request(t.Context(), c, stdio.Request{Tool: "echo", Gate: func() error { <-release; return nil }})
+			slow <- err
+		}()
+		for stdio.Pending(c) < 2 {
+			runtime.Gosched()
+		}
+		return nil
+	}})
+	require.NoError(t, err)
+	close(release)
+	require.NoError(t, <-slow)
+}
+
+func TestWhenAnAnswerAndTheDeadlineTieTheAnswerWins(t *testing.T) {
+	c := start(t, serverConfig(t, "fast"))
+	mustCall(t, c, "echo", `{}`)
+	answered := 0
+	for i := range 5000 {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(i%100)*time.Microsecond)
+		_, err := call(ctx, c, "echo", `{}`)
+		cancel()
+		if err == nil {
+			answered++
+		} else {
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+		}
+	}
+	mustCall(t, c, "echo", `{}`)
+	// No answer was thrown away: each that is late belongs to a call that was given up.
+	require.Equal(t, c.Stats().Abandoned, c.Stats().Late)
+	t.Logf("%d answered, %d given up", answered, c.Stats().Abandoned)
 }
 
 func TestACallWhoseCtxHasEndedIsNotSent(t *testing.T) {

@@ -60,6 +60,7 @@ type outgoing struct {
 
 	id         int64 // 0: no request
 	tells      bool  // a message without answer whose sender waits until it is out
+	reply      bool  // a message that nobody waits for
 	unnoticed  bool  // its cancellation isn't told to the server
 	lasting    bool  // a subscription: answered only at its end
 	phase      phase
@@ -100,7 +101,7 @@ func (o *outgoing) begun() bool { return o.phase == phaseWriting || o.phase == p
 // writeQueue is guarded by Conn.mu, but for the fields that are the writer's.
 type writeQueue struct {
 	first, last *outgoing
-	replies     int           // bytes of queued answers to the server
+	replies     int           // bytes of what is queued and nobody waits for
 	active      bool          // somebody is the writer
 	idle        chan struct{} // closed when nobody is; nil unless a close waits for it
 
@@ -250,7 +251,7 @@ func (c *Conn) sendLocked(frame []byte) {
 		return
 	}
 	c.out.replies += len(frame)
-	if c.out.pushLocked(&outgoing{frame: frame}) {
+	if c.out.pushLocked(&outgoing{frame: frame, reply: true}) {
 		c.pumpLocked()
 	}
 }
@@ -393,7 +394,7 @@ func (c *Conn) written(n int, fine bool) (more bool) {
 			q.unshiftLocked(q.batch[i:])
 			break
 		}
-		if o.id == 0 && !o.tells {
+		if o.reply {
 			q.replies -= len(o.frame)
 		}
 		o.phase = phaseSent

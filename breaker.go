@@ -1,0 +1,205 @@
+package mcppool
+
+import (
+	"errors"
+	"math/rand/v2"
+	"time"
+)
+
+// Backoff holds off a server that keeps failing to start, or dies soon after,
+// whichever scope asks for it. Failed tools, timeouts and cancellations never
+// count. While it lasts, calls that would have to start the server fail at once
+// with a [*StartError] that says why and until when; then one attempt is made at
+// a time, until one holds.
+type Backoff struct {
+	// After is how many failures in a row are let through; zero means that
+	// nothing is ever held off.
+	After int
+	// Initial is the first pause, and doubles with each failure; default 500 ms.
+	// Up to a quarter of a pause is taken off it at random.
+	Initial time.Duration
+	// Max bounds the pause; default 30 s.
+	Max time.Duration
+	// MinUptime is how long a session must live for its start to count as a
+	// success; default 10 s.
+	MinUptime time.Duration
+}
+
+func (b *Backoff) initial() time.Duration   { return orDefault(b.Initial, 500*time.Millisecond) }
+func (b *Backoff) max() time.Duration       { return orDefault(b.Max, 30*time.Second) }
+func (b *Backoff) minUptime() time.Duration { return orDefault(b.MinUptime, 10*time.Second) }
+
+// maxBreakers bounds the memory of failing servers; beyond it one is forgotten.
+const maxBreakers = 1024
+
+// breaker is what is known of one failing server. It is protected by Pool.mu.
+type breaker struct {
+	failures int      // in a row
+	until    moment   // no start before
+	trial    *session // the attempt under way after that
+	up       moment   // since when an attempt holds; zero when none does
+	reason   error    // of the last failure
+}
+
+// heldOffLocked is the error of a server that must not be started now, or nil.
+// The caller must hold p.mu.
+func (p *Pool) heldOffLocked(d digest, label string, now moment) error {
+	b := p.breakers[d]
+	if b == nil {
+		return nil
+	}
+	if b.up != 0 && now.since(b.up) >= p.opts.Backoff.minUptime() {
+		p.trustLocked(d, label) // it has held long enough
+		return nil
+	}
+	if b.failures < p.opts.Backoff.After {
+		return nil
+	}
+	wait := b.until.since(now)
+	if b.trial != nil {
+		wait = p.opts.Backoff.initial()
+	}
+	if wait <= 0 {
+		return nil
+	}
+	err := &StartError{Server: label, Phase: "start", RetryAfter: wait}
+	var (
+		start *StartError
+		lost  *LostError
+	)
+	switch {
+	case errors.As(b.reason, &start):
+		err.Phase, err.Exit, err.Stderr, err.Err = start.Phase, start.Exit, start.Stderr, start.Err
+	case errors.As(b.reason, &lost):
+		err.Exit, err.Stderr, err.Err = lost.Exit, lost.Stderr, lost.Err
+	default:
+		err.Err = b.reason
+	}
+	return err
+}
+
+// tryLocked notes that s is started although its server has failed before.
+func (p *Pool) tryLocked(s *session) {
+	if b := p.breakers[s.key.server]; b != nil && b.failures >= p.opts.Backoff.After && b.up == 0 {
+		b.trial = s
+		p.breakerEvents = append(p.breakerEvents, breakerEvent{s.label, BreakerHalfOpen, 0})
+	}
+}
+
+// startedLocked notes that the connect of s has ended, well or not; a connect
+// that was given up (err is nil, up false) says nothing about the server. The
+// caller must hold p.mu.
+func (p *Pool) startedLocked(s *session, up bool, err error, now moment) {
+	b := p.breakers[s.key.server]
+	if b != nil && b.trial == s {
+		b.trial = nil
+	}
+	switch {
+	case up && b != nil:
+		b.up = now
+	case err != nil && !isConfigError(err):
+		p.failedLocked(s, err, now)
+	}
+}
+
+// diedLocked notes that the connection of s was lost. The caller must hold p.mu.
+func (p *Pool) diedLocked(s *session, now moment) {
+	if now.since(s.liveSince) < p.opts.Backoff.minUptime() {
+		p.failedLocked(s, errDiedSoon, now)
+		return
+	}
+	p.trustLocked(s.key.server, s.label) // it had held long enough
+}
+
+var errDiedSoon = errors.New("it died soon after it had started")
+
+// explainDeath replaces what is known of the death of s, once its client has
+// been asked, which can't be done under the lock.
+func (p *Pool) explainDeath(s *session) {
+	if s.reason != CloseCrashed || p.opts.Backoff.After <= 0 {
+		return
+	}
+	err := s.lostError(errDiedSoon)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if b := p.breakers[s.key.server]; b != nil && b.reason == errDiedSoon {
+		b.reason = err
+	}
+}
+
+func (p *Pool) failedLocked(s *session, reason error, now moment) {
+	o := &p.opts.Backoff
+	if o.After <= 0 {
+		return
+	}
+	b := p.breakers[s.key.server]
+	if b == nil {
+		if len(p.breakers) >= maxBreakers {
+			for any := range p.breakers {
+				delete(p.breakers, any)
+				break
+			}
+		}
+		b = &breaker{}
+		p.breakers[s.key.server] = b
+	}
+	b.failures++
+	b.up = 0
+	b.reason = reason
+	if over := b.failures - o.After; over >= 0 {
+		pause := o.max()
+		if over < 32 && o.initial()<<over < pause {
+			pause = o.initial() << over
+		}
+		pause -= rand.N(pause/4 + 1)
+		b.until = now.add(pause)
+		p.breakerEvents = append(p.breakerEvents, breakerEvent{s.label, BreakerOpen, pause})
+	}
+}
+
+// trustLocked forgets the failures of a server. The caller must hold p.mu.
+func (p *Pool) trustLocked(d digest, label string) {
+	if b := p.breakers[d]; b != nil {
+		delete(p.breakers, d)
+		if b.failures >= p.opts.Backoff.After {
+			p.breakerEvents = append(p.breakerEvents, breakerEvent{label, BreakerClosed, 0})
+		}
+	}
+}
+
+// breakerEvent is a change that has yet to be told of.
+type breakerEvent struct {
+	server string
+	state  BreakerState
+	pause  time.Duration
+}
+
+// tellBreaker tells of what has changed under the lock. Every change has a connect
+// or a close right after it, which calls this.
+func (p *Pool) tellBreaker() {
+	p.mu.Lock()
+	events := p.breakerEvents
+	p.breakerEvents = nil
+	p.mu.Unlock()
+	for _, e := range events {
+		p.logBreaker(e)
+		if p.trace.BreakerChanged != nil {
+			p.trace.BreakerChanged(e.server, e.state, e.pause)
+		}
+	}
+}
+
+// ResetServer forgets the failures of exactly this configuration, so that the
+// next call may start it at once.
+func (p *Pool) ResetServer(srv Server) {
+	d := digestOf(&srv)
+	p.mu.Lock()
+	p.trustLocked(d, srv.base()+"-"+shortHex(d))
+	p.mu.Unlock()
+	p.tellBreaker()
+}
+
+func isConfigError(err error) bool {
+	var config *ConfigError
+	return errors.As(err, &config)
+}

@@ -1,0 +1,112 @@
+package mcppool_test
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"runtime"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mcppool/mcppool"
+)
+
+func TestAcquireHoldsTheSessionUntilItIsReleased(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakes{}
+		p := newPool(t, f, nil)
+		start := time.Now()
+		s, err := p.Acquire(within(t, time.Minute), stdio, "s")
+		require.NoError(t, err)
+		require.NotEmpty(t, s.ID())
+		waits := after(func() error { return call(t.Context(), p, stdio, "s") })
+		time.Sleep(time.Hour) // the ctx of Acquire is long over
+		_, err = s.CallTool(t.Context(), mcppool.Call{Tool: "mine"})
+		require.NoError(t, err)
+		s.Release()
+		s.Release() // harmless
+		s.Discard()
+		require.NoError(t, <-waits)
+		require.Equal(t, time.Hour, time.Since(start))
+		require.Equal(t, []string{"mine", "t"}, f.all()[0].calls)
+		require.Equal(t, 1, p.Stats().Kept)
+		require.EqualValues(t, 2, p.Stats().Calls)
+		_, err = s.ListTools(t.Context())
+		require.ErrorContains(t, err, "given back")
+	})
+}
+
+func TestDiscardedSessionServesNobodyElse(t *testing.T) {
+	f := &fakes{}
+	p := newPool(t, f, nil)
+	s, err := p.Acquire(t.Context(), stdio, "s")
+	require.NoError(t, err)
+	s.Discard()
+	require.NoError(t, call(t.Context(), p, stdio, "s"))
+	require.Len(t, f.all(), 2)
+}
+
+func TestLeaseLearnsThatItsSessionWasClosed(t *testing.T) {
+	p := newPool(t, &fakes{}, nil)
+	s, err := p.Acquire(t.Context(), stdio, "s")
+	require.NoError(t, err)
+	defer s.Release()
+	p.CloseScope("s")
+	<-s.Done()
+	_, err = s.CallTool(t.Context(), mcppool.Call{Tool: "t"})
+	require.ErrorIs(t, err, mcppool.ErrServerClosed)
+}
+
+func TestLeaseIsOfOneSessionAndEndsWithIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakes{call: slowCalls(time.Minute)}
+		p := newPool(t, f, nil)
+		s, err := p.Acquire(t.Context(), stdio, "s")
+		require.NoError(t, err)
+		_, err = s.CallTool(within(t, time.Second), mcppool.Call{Tool: "t"})
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		_, err = s.CallTool(t.Context(), mcppool.Call{Tool: "t"})
+		require.ErrorIs(t, err, mcppool.ErrSessionLost, "its state is in doubt")
+		require.True(t, mcppool.SafeToRetry(err))
+		s.Release()
+		synctest.Wait()
+		require.Equal(t, []int{1}, f.closed())
+	})
+}
+
+// lockedBuffer may be written to while it is read.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
+
+func TestLeaseThatIsDroppedIsReportedAndItsSessionReclaimed(t *testing.T) {
+	var log lockedBuffer
+	f := &fakes{}
+	p := newPool(t, f, &mcppool.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	_, err := p.Acquire(t.Context(), stdio, "s")
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		runtime.GC()
+		return p.Stats().Closed[mcppool.CloseLeaked] == 1
+	}, 10*time.Second, time.Millisecond)
+	require.Contains(t, log.String(), "never released")
+	require.NoError(t, call(t.Context(), p, stdio, "s"))
+	require.Len(t, f.all(), 2)
+}

@@ -1,0 +1,65 @@
+package mcppool_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/mcppool/mcppool"
+)
+
+func TestSessionIsReplacedAfterItsCallsAreUsedUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakes{}
+		p := newPool(t, f, &mcppool.Options{Recycle: mcppool.Recycle{MaxCalls: 3}})
+		for range 7 {
+			require.NoError(t, call(t.Context(), p, stdio, "s"))
+		}
+		synctest.Wait()
+		require.Equal(t, []int{1, 1, 0}, f.closed())
+		require.EqualValues(t, 2, p.Stats().Closed[mcppool.CloseRecycled])
+	})
+}
+
+func TestSessionIsReplacedAfterItsLifetimeButNeverDuringACall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakes{call: slowCalls(2 * time.Hour)}
+		p := newPool(t, f, &mcppool.Options{IdleTimeout: -1, Recycle: mcppool.Recycle{MaxLifetime: time.Hour}})
+		require.NoError(t, call(t.Context(), p, stdio, "s"))
+		synctest.Wait()
+		require.Equal(t, []int{1}, f.closed(), "when the call had ended")
+		f.call = nil
+		require.NoError(t, call(t.Context(), p, stdio, "s"))
+		time.Sleep(54*time.Minute - 1) // a tenth less at most
+		require.NoError(t, call(t.Context(), p, stdio, "s"))
+		require.Len(t, f.all(), 2)
+		time.Sleep(6 * time.Minute)
+		require.NoError(t, call(t.Context(), p, stdio, "s"))
+		require.Len(t, f.all(), 3, "it became too old while idle")
+	})
+}
+
+func TestSharedServersNextSessionIsConnectedBeforeItsLastGoes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakes{connectTime: time.Second}
+		p := newPool(t, f, &mcppool.Options{Recycle: mcppool.Recycle{MaxCalls: 2}})
+		srv := shared(true, 1)
+		for range 2 {
+			require.NoError(t, call(t.Context(), p, srv, ""))
+		}
+		start := time.Now()
+		require.NoError(t, call(t.Context(), p, srv, ""), "the old one serves until the new one is up")
+		require.Zero(t, time.Since(start))
+		require.Equal(t, []int{0}, f.closed())
+		time.Sleep(time.Second)
+		synctest.Wait()
+		require.NoError(t, call(t.Context(), p, srv, ""))
+		require.Equal(t, time.Second, time.Since(start), "nobody waited for a connect")
+		synctest.Wait()
+		require.Equal(t, []int{1, 0}, f.closed())
+		require.Zero(t, p.Stats().Spares)
+		require.NoError(t, mcppool.CheckInvariants(p))
+	})
+}

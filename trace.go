@@ -1,0 +1,169 @@
+package mcppool
+
+import (
+	"context"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+)
+
+// Trace tells what a pool does, while it does it. Each func may be nil; those
+// that aren't run on the goroutine of what they tell of, outside the pool's locks,
+// so that they may call the pool, and what they take is added to the call. They
+// are called from many goroutines at once. No argument holds a secret; texts of
+// servers have known secrets blanked.
+//
+// The funcs with a ctx get that of the call, or for a connect one with the values
+// of the call that began it.
+type Trace struct {
+	// WaitBegin and WaitEnd: a call can't go on at once. Every Begin has its End.
+	WaitBegin func(ctx context.Context, from Origin, what WaitFor)
+	WaitEnd   func(ctx context.Context, from Origin, what WaitFor, took time.Duration, err error)
+
+	// ConnectBegin and ConnectEnd: a session is connected, for a spare too.
+	ConnectBegin func(ctx context.Context, from Origin)
+	ConnectEnd   func(ctx context.Context, from Origin, done ConnectDone)
+
+	// CallBegin and CallEnd: a tool call is sent and answered, or given up. What
+	// happened before is not part of it.
+	CallBegin func(ctx context.Context, from Origin, tool string)
+	CallEnd   func(ctx context.Context, from Origin, tool string, done CallDone)
+
+	// SessionOpened and SessionClosed: each session that connected is told of
+	// once by each.
+	SessionOpened func(from Origin, spare bool)
+	SessionClosed func(from Origin, why CloseReason, lived time.Duration)
+
+	// BreakerChanged: a server that failed is held off, tried, or trusted again
+	// (see [Backoff]).
+	BreakerChanged func(server string, state BreakerState, pause time.Duration)
+
+	// Junk is a line of a server's stdout that is no message, cut to 256 bytes,
+	// and how many there have been; at most ten a second are told of.
+	Junk func(from Origin, line string, total int)
+	// Stderr is a line that a server wrote to its stderr, cut to 4 KiB.
+	Stderr func(from Origin, line string)
+}
+
+// WaitFor is what a call waits for.
+type WaitFor string
+
+const (
+	WaitConnect WaitFor = "connect" // the session is being connected
+	WaitTurn    WaitFor = "turn"    // another call of the session is under way
+	WaitLimit   WaitFor = "limit"   // one of [Limits] is reached
+)
+
+// ConnectDone is the end of a connect.
+type ConnectDone struct {
+	Took  time.Duration
+	Spare bool
+	Info  *mcp.InitializeResult // what the server said of itself; nil when it isn't known
+	Err   error                 // nil, or why it failed; context.Canceled when it was given up
+}
+
+// CallDone is the end of a tool call.
+type CallDone struct {
+	Took    time.Duration
+	Outcome Outcome
+	Err     error // as the caller gets it; nil when the tool answered
+}
+
+// Outcome sorts the ends of calls.
+type Outcome string
+
+const (
+	OutcomeOK        Outcome = "ok"
+	OutcomeToolError Outcome = "tool error" // a result with IsError
+	OutcomeRPCError  Outcome = "rpc error"  // a JSON-RPC error
+	OutcomeTimeout   Outcome = "timeout"    // the caller's deadline
+	OutcomeCancelled Outcome = "cancelled"  // by the caller
+	OutcomeLost      Outcome = "lost"       // the connection died; the call was not repeated
+	OutcomeClosed    Outcome = "closed"     // the server, the scope or the pool was closed
+	OutcomeNotSent   Outcome = "not sent"   // refused, or given up, before it was sent
+	OutcomeOther     Outcome = "other"      // such as an undecodable result
+)
+
+// BreakerState is how much a server that failed is trusted.
+type BreakerState string
+
+const (
+	BreakerOpen     BreakerState = "open"      // it is held off for the pause
+	BreakerHalfOpen BreakerState = "half-open" // one attempt is under way
+	BreakerClosed   BreakerState = "closed"    // an attempt has held
+)
+
+// MergeTraces makes one Trace of several, which tells each in turn; nil ones are
+// left out.
+func MergeTraces(traces ...*Trace) *Trace {
+	var all Trace
+	for _, t := range traces {
+		if t == nil {
+			continue
+		}
+		all.WaitBegin = both3(all.WaitBegin, t.WaitBegin)
+		all.WaitEnd = both5(all.WaitEnd, t.WaitEnd)
+		all.ConnectBegin = both2(all.ConnectBegin, t.ConnectBegin)
+		all.ConnectEnd = both3(all.ConnectEnd, t.ConnectEnd)
+		all.CallBegin = both3(all.CallBegin, t.CallBegin)
+		all.CallEnd = both4(all.CallEnd, t.CallEnd)
+		all.SessionOpened = both2(all.SessionOpened, t.SessionOpened)
+		all.SessionClosed = both3(all.SessionClosed, t.SessionClosed)
+		all.BreakerChanged = both3(all.BreakerChanged, t.BreakerChanged)
+		all.Junk = both3(all.Junk, t.Junk)
+		all.Stderr = both2(all.Stderr, t.Stderr)
+	}
+	return &all
+}
+
+func both2[A, B any](f, g func(A, B)) func(A, B) {
+	if f == nil || g == nil {
+		return either(f, g, f == nil)
+	}
+	return func(a A, b B) { f(a, b); g(a, b) }
+}
+
+func both3[A, B, C any](f, g func(A, B, C)) func(A, B, C) {
+	if f == nil || g == nil {
+		return either(f, g, f == nil)
+	}
+	return func(a A, b B, c C) { f(a, b, c); g(a, b, c) }
+}
+
+func both4[A, B, C, D any](f, g func(A, B, C, D)) func(A, B, C, D) {
+	if f == nil || g == nil {
+		return either(f, g, f == nil)
+	}
+	return func(a A, b B, c C, d D) { f(a, b, c, d); g(a, b, c, d) }
+}
+
+func both5[A, B, C, D, E any](f, g func(A, B, C, D, E)) func(A, B, C, D, E) {
+	if f == nil || g == nil {
+		return either(f, g, f == nil)
+	}
+	return func(a A, b B, c C, d D, e E) { f(a, b, c, d, e); g(a, b, c, d, e) }
+}
+
+func either[F any](f, g F, second bool) F {
+	if second {
+		return g
+	}
+	return f
+}
+
+// wait tells that a call waits, and gives what tells the end of it.
+func (s *session) wait(ctx context.Context, what WaitFor) (end func(error)) {
+	t := &s.pool.trace
+	if t.WaitBegin == nil && t.WaitEnd == nil {
+		return func(error) {}
+	}
+	from, begun := s.origin(), s.pool.now()
+	if t.WaitBegin != nil {
+		t.WaitBegin(ctx, from, what)
+	}
+	return func(err error) {
+		if t.WaitEnd != nil {
+			t.WaitEnd(ctx, from, what, s.pool.now().since(begun), err)
+		}
+	}
+}
