@@ -32,10 +32,10 @@ func full(t testing.TB, era mcppool.Protocol) mcppool.Server {
 	return srv
 }
 
-// with runs f with the session of a scope.
-func with(t testing.TB, p *mcppool.Pool, srv mcppool.Server, scope string, f func(ctx context.Context, s *mcppool.Session)) {
+// with runs f with the session of scope "s".
+func with(t testing.TB, p *mcppool.Pool, srv mcppool.Server, f func(ctx context.Context, s *mcppool.Session)) {
 	t.Helper()
-	require.NoError(t, p.Do(within(t, 10*time.Second), srv, scope, func(ctx context.Context, s *mcppool.Session) error {
+	require.NoError(t, p.Do(within(t, 10*time.Second), srv, "s", func(ctx context.Context, s *mcppool.Session) error {
 		f(ctx, s)
 		return nil
 	}))
@@ -53,7 +53,7 @@ func TestSessionReachesAllThatItsServerOffers(t *testing.T) {
 				},
 			}})
 			srv := full(t, era)
-			with(t, p, srv, "s", func(ctx context.Context, s *mcppool.Session) {
+			with(t, p, srv, func(ctx context.Context, s *mcppool.Session) {
 				info := s.Info()
 				require.Equal(t, "offering", info.ServerInfo.Name)
 				require.Equal(t, "1.2.3", info.ServerInfo.Version)
@@ -103,7 +103,7 @@ func TestSessionReachesAllThatItsServerOffers(t *testing.T) {
 			require.Equal(t, "debug", say(t, p, srv, "s", "level", nil), "the level outlives the borrow")
 			require.Equal(t, "true", say(t, p, srv, "s", "touch", map[string]any{"uri": offering.URI}), "so does the subscription")
 			require.Equal(t, "s "+offering.URI, <-updated)
-			with(t, p, srv, "s", func(ctx context.Context, s *mcppool.Session) {
+			with(t, p, srv, func(ctx context.Context, s *mcppool.Session) {
 				var unsub mcp.UnsubscribeRequest
 				unsub.Params.URI = offering.URI
 				require.NoError(t, s.Unsubscribe(ctx, unsub))
@@ -115,7 +115,7 @@ func TestSessionReachesAllThatItsServerOffers(t *testing.T) {
 
 func TestClientThatOnlyCallsToolsSaysSo(t *testing.T) {
 	p := newPool(t, &fakes{}, nil)
-	with(t, p, stdio, "s", func(ctx context.Context, s *mcppool.Session) {
+	with(t, p, stdio, func(ctx context.Context, s *mcppool.Session) {
 		require.Nil(t, s.Info())
 		_, err := s.ListPrompts(ctx, mcp.ListPromptsRequest{})
 		var bad *mcppool.ConfigError
@@ -130,7 +130,7 @@ func TestClientThatOnlyCallsToolsSaysSo(t *testing.T) {
 func TestProbeOfADefaultClientTellsTheLivingFromTheWedged(t *testing.T) {
 	p := realPool(t, nil)
 	for _, era := range []mcppool.Protocol{mcppool.ProtocolLegacy, mcppool.ProtocolModern} {
-		with(t, p, full(t, era), "s", func(ctx context.Context, s *mcppool.Session) {
+		with(t, p, full(t, era), func(ctx context.Context, s *mcppool.Session) {
 			require.NoError(t, mcppool.ProbeSession(ctx, s))
 			rss, ok := mcppool.RSS(s)
 			if _, err := os.Stat("/proc/self/statm"); err == nil {
@@ -142,7 +142,7 @@ func TestProbeOfADefaultClientTellsTheLivingFromTheWedged(t *testing.T) {
 	wedged := real(t, "")
 	wedged.Protocol = mcppool.ProtocolLegacy
 	setHostile(&wedged, "stopreading=2")
-	with(t, p, wedged, "s", func(_ context.Context, s *mcppool.Session) {
+	with(t, p, wedged, func(_ context.Context, s *mcppool.Session) {
 		require.ErrorIs(t, mcppool.ProbeSession(within(t, 20*time.Millisecond), s), context.DeadlineExceeded)
 	})
 }
@@ -158,7 +158,7 @@ func (p prober) Probe(context.Context) error { return p.err }
 func TestProbeOfACustomClientIsItsOwnOrAListing(t *testing.T) {
 	f := &fakes{}
 	probe := func(ctx context.Context, p *mcppool.Pool) (err error) {
-		with(t, p, stdio, "s", func(_ context.Context, s *mcppool.Session) { err = mcppool.ProbeSession(ctx, s) })
+		with(t, p, stdio, func(_ context.Context, s *mcppool.Session) { err = mcppool.ProbeSession(ctx, s) })
 		return err
 	}
 	p := newPool(t, f, nil)

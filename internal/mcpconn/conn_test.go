@@ -17,9 +17,11 @@ import (
 )
 
 func TestProbeFindsLivingServersAlive(t *testing.T) {
-	everywhere(t, func(t *testing.T, cfg mcpconn.Config) {
-		require.NoError(t, dial(t, cfg).Probe(within(t, soon)))
-	})
+	for name, cfg := range everywhere(t) {
+		t.Run(name, func(t *testing.T) {
+			require.NoError(t, dial(t, cfg).Probe(within(t, soon)))
+		})
+	}
 	for _, era := range []mcpconn.Era{mcpconn.Legacy, mcpconn.Modern} {
 		require.NoError(t, dial(t, refuses(t, era)).Probe(within(t, soon)), "an error is an answer")
 	}

@@ -91,13 +91,15 @@ func say(t testing.TB, c *mcpconn.Conn, tool, args string) string {
 	return res.Content[0].(mcp.TextContent).Text
 }
 
-// everywhere runs f in each era over each transport.
-func everywhere(t *testing.T, f func(t *testing.T, cfg mcpconn.Config)) {
-	for name, config := range map[string]func(testing.TB, mcpconn.Era) mcpconn.Config{"child": full, "HTTP": overHTTP} {
-		for _, era := range []mcpconn.Era{mcpconn.Legacy, mcpconn.Modern} {
-			t.Run(name+" "+string(era), func(t *testing.T) { f(t, config(t, era)) })
-		}
+// everywhere is that server in each era over each transport.
+func everywhere(t testing.TB) map[string]mcpconn.Config {
+	t.Helper()
+	all := make(map[string]mcpconn.Config)
+	for _, era := range []mcpconn.Era{mcpconn.Legacy, mcpconn.Modern} {
+		all["child "+string(era)] = full(t, era)
+		all["HTTP "+string(era)] = overHTTP(t, era)
 	}
+	return all
 }
 
 // refusing runs a server that answers with an error all but the handshake of

@@ -56,7 +56,7 @@ func (c *Conn) Complete(ctx context.Context, req mcp.CompleteRequest) (*mcp.Comp
 // it carries the level, and nothing is sent now.
 func (c *Conn) SetLevel(ctx context.Context, req mcp.SetLevelRequest) error {
 	err := c.told(ctx, func(ctx context.Context) error {
-		return c.mcp.SetLevel(ctx, req) //nolint:staticcheck // deprecated with the servers that need it
+		return c.mcp.SetLevel(ctx, req)
 	})
 	for m := c.meta.Load(); err == nil && m != nil; m = c.meta.Load() {
 		fields := maps.Clone(m.fields)
@@ -77,7 +77,7 @@ func (c *Conn) Subscribe(ctx context.Context, req mcp.SubscribeRequest) error {
 		return c.subscribe(ctx, req.Params.URI)
 	}
 	return c.told(ctx, func(ctx context.Context) error {
-		return c.mcp.Subscribe(ctx, req) //nolint:staticcheck // deprecated with the servers that need it
+		return c.mcp.Subscribe(ctx, req)
 	})
 }
 
@@ -87,7 +87,7 @@ func (c *Conn) Unsubscribe(ctx context.Context, req mcp.UnsubscribeRequest) erro
 		return c.unsubscribe(ctx, req.Params.URI)
 	}
 	return c.told(ctx, func(ctx context.Context) error {
-		return c.mcp.Unsubscribe(ctx, req) //nolint:staticcheck // deprecated with the servers that need it
+		return c.mcp.Unsubscribe(ctx, req)
 	})
 }
 

@@ -14,68 +14,72 @@ import (
 )
 
 func TestInfoIsWhatTheServerSaidOfItself(t *testing.T) {
-	everywhere(t, func(t *testing.T, cfg mcpconn.Config) {
-		info := dial(t, cfg).Info()
-		require.Equal(t, "offering", info.ServerInfo.Name)
-		require.Equal(t, "1.2.3", info.ServerInfo.Version)
-		require.Equal(t, offering.Instructions, info.Instructions)
-		require.Equal(t, cfg.Era == mcpconn.Modern, mcp.IsModernProtocol(info.ProtocolVersion))
-		require.True(t, info.Capabilities.Resources.Subscribe)
-	})
+	for name, cfg := range everywhere(t) {
+		t.Run(name, func(t *testing.T) {
+			info := dial(t, cfg).Info()
+			require.Equal(t, "offering", info.ServerInfo.Name)
+			require.Equal(t, "1.2.3", info.ServerInfo.Version)
+			require.Equal(t, offering.Instructions, info.Instructions)
+			require.Equal(t, cfg.Era == mcpconn.Modern, mcp.IsModernProtocol(info.ProtocolVersion))
+			require.True(t, info.Capabilities.Resources.Subscribe)
+		})
+	}
 }
 
 func TestEverythingThatAServerOffersIsReached(t *testing.T) {
-	everywhere(t, func(t *testing.T, cfg mcpconn.Config) {
-		c, ctx := dial(t, cfg), within(t, soon)
+	for name, cfg := range everywhere(t) {
+		t.Run(name, func(t *testing.T) {
+			c, ctx := dial(t, cfg), within(t, soon)
 
-		var list mcp.ListResourcesRequest
-		var uris []string
-		pages := 0
-		for more := true; more; pages++ {
-			page, err := c.ListResourcesByPage(ctx, list)
-			require.NoError(t, err)
-			for _, r := range page.Resources {
-				uris = append(uris, r.URI)
+			var list mcp.ListResourcesRequest
+			var uris []string
+			pages := 0
+			for more := true; more; pages++ {
+				page, err := c.ListResourcesByPage(ctx, list)
+				require.NoError(t, err)
+				for _, r := range page.Resources {
+					uris = append(uris, r.URI)
+				}
+				list.Params.Cursor = page.NextCursor
+				more = page.NextCursor != ""
 			}
-			list.Params.Cursor = page.NextCursor
-			more = page.NextCursor != ""
-		}
-		require.Greater(t, pages, 1)
-		require.Contains(t, uris, offering.URI)
-		require.Len(t, uris, 4)
+			require.Greater(t, pages, 1)
+			require.Contains(t, uris, offering.URI)
+			require.Len(t, uris, 4)
 
-		templates, err := c.ListResourceTemplatesByPage(ctx, mcp.ListResourceTemplatesRequest{})
-		require.NoError(t, err)
-		require.Equal(t, "note://{n}", templates.ResourceTemplates[0].URITemplate.Raw())
+			templates, err := c.ListResourceTemplatesByPage(ctx, mcp.ListResourceTemplatesRequest{})
+			require.NoError(t, err)
+			require.Equal(t, "note://{n}", templates.ResourceTemplates[0].URITemplate.Raw())
 
-		var read mcp.ReadResourceRequest
-		read.Params.URI = offering.URI
-		contents, err := c.ReadResource(ctx, read)
-		require.NoError(t, err)
-		require.Equal(t, "text of "+offering.URI, contents.Contents[0].(mcp.TextResourceContents).Text)
+			var read mcp.ReadResourceRequest
+			read.Params.URI = offering.URI
+			contents, err := c.ReadResource(ctx, read)
+			require.NoError(t, err)
+			require.Equal(t, "text of "+offering.URI, contents.Contents[0].(mcp.TextResourceContents).Text)
 
-		prompts, err := c.ListPromptsByPage(ctx, mcp.ListPromptsRequest{})
-		require.NoError(t, err)
-		require.Equal(t, "greet", prompts.Prompts[0].Name)
+			prompts, err := c.ListPromptsByPage(ctx, mcp.ListPromptsRequest{})
+			require.NoError(t, err)
+			require.Equal(t, "greet", prompts.Prompts[0].Name)
 
-		var get mcp.GetPromptRequest
-		get.Params.Name, get.Params.Arguments = "greet", map[string]string{"name": "Ada"}
-		prompt, err := c.GetPrompt(ctx, get)
-		require.NoError(t, err)
-		require.Equal(t, "Hello Ada", prompt.Messages[0].Content.(mcp.TextContent).Text)
+			var get mcp.GetPromptRequest
+			get.Params.Name, get.Params.Arguments = "greet", map[string]string{"name": "Ada"}
+			prompt, err := c.GetPrompt(ctx, get)
+			require.NoError(t, err)
+			require.Equal(t, "Hello Ada", prompt.Messages[0].Content.(mcp.TextContent).Text)
 
-		var complete mcp.CompleteRequest
-		complete.Params.Ref = mcp.PromptReference{Type: "ref/prompt", Name: "greet"}
-		complete.Params.Argument = mcp.CompleteArgument{Name: "name", Value: "A"}
-		completed, err := c.Complete(ctx, complete)
-		require.NoError(t, err)
-		require.Equal(t, []string{"Ada"}, completed.Completion.Values)
+			var complete mcp.CompleteRequest
+			complete.Params.Ref = mcp.PromptReference{Type: "ref/prompt", Name: "greet"}
+			complete.Params.Argument = mcp.CompleteArgument{Name: "name", Value: "A"}
+			completed, err := c.Complete(ctx, complete)
+			require.NoError(t, err)
+			require.Equal(t, []string{"Ada"}, completed.Completion.Values)
 
-		tools, err := c.ListToolsByPage(ctx, mcp.ListToolsRequest{})
-		require.NoError(t, err)
-		require.NotEmpty(t, tools.NextCursor)
-		require.Empty(t, say(t, c, "subscribed", `{}`))
-	})
+			tools, err := c.ListToolsByPage(ctx, mcp.ListToolsRequest{})
+			require.NoError(t, err)
+			require.NotEmpty(t, tools.NextCursor)
+			require.Empty(t, say(t, c, "subscribed", `{}`))
+		})
+	}
 }
 
 func TestAJSONRPCErrorArrivesWhole(t *testing.T) {
@@ -125,30 +129,32 @@ func updates(to chan<- string) func(mcp.JSONRPCNotification) {
 }
 
 func TestASubscriptionIsRealUntilItIsEnded(t *testing.T) {
-	everywhere(t, func(t *testing.T, cfg mcpconn.Config) {
-		overHTTP := cfg.URL != ""
-		told := make(chan string, 8)
-		cfg.Handlers.Notification = updates(told)
-		c, ctx := dial(t, cfg), within(t, 2*soon)
-		var sub mcp.SubscribeRequest
-		var unsub mcp.UnsubscribeRequest
-		for _, uri := range []string{offering.URI, "note://2"} {
-			sub.Params.URI = uri
-			require.NoError(t, c.Subscribe(ctx, sub))
-		}
-		require.Equal(t, offering.URI+" note://2", say(t, c, "subscribed", `{}`))
-		require.Equal(t, "false", say(t, c, "touch", `{"uri":"note://3"}`))
-		if !overHTTP { // where mcp-go's server tells only the call at hand
-			require.Equal(t, "true", say(t, c, "touch", `{"uri":"note://2"}`))
-			require.Equal(t, "note://2", <-told)
-		}
+	for name, cfg := range everywhere(t) {
+		t.Run(name, func(t *testing.T) {
+			overHTTP := cfg.URL != ""
+			told := make(chan string, 8)
+			cfg.Handlers.Notification = updates(told)
+			c, ctx := dial(t, cfg), within(t, 2*soon)
+			var sub mcp.SubscribeRequest
+			var unsub mcp.UnsubscribeRequest
+			for _, uri := range []string{offering.URI, "note://2"} {
+				sub.Params.URI = uri
+				require.NoError(t, c.Subscribe(ctx, sub))
+			}
+			require.Equal(t, offering.URI+" note://2", say(t, c, "subscribed", `{}`))
+			require.Equal(t, "false", say(t, c, "touch", `{"uri":"note://3"}`))
+			if !overHTTP { // where mcp-go's server tells only the call at hand
+				require.Equal(t, "true", say(t, c, "touch", `{"uri":"note://2"}`))
+				require.Equal(t, "note://2", <-told)
+			}
 
-		unsub.Params.URI = "note://2"
-		require.NoError(t, c.Unsubscribe(ctx, unsub))
-		require.Eventually(t, func() bool { return say(t, c, "subscribed", `{}`) == offering.URI }, soon, time.Millisecond)
-		require.Equal(t, "false", say(t, c, "touch", `{"uri":"note://2"}`))
-		require.Empty(t, told)
-	})
+			unsub.Params.URI = "note://2"
+			require.NoError(t, c.Unsubscribe(ctx, unsub))
+			require.Eventually(t, func() bool { return say(t, c, "subscribed", `{}`) == offering.URI }, soon, time.Millisecond)
+			require.Equal(t, "false", say(t, c, "touch", `{"uri":"note://2"}`))
+			require.Empty(t, told)
+		})
+	}
 }
 
 func TestSubscribingTwiceIsOneStreamOnAModernConnection(t *testing.T) {

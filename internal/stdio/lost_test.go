@@ -13,23 +13,26 @@ import (
 func TestALossIsToldOnceAfterDone(t *testing.T) {
 	for name, lose := range map[string]struct {
 		traits []string
-		how    func(t *testing.T, c *stdio.Conn)
+		tool   string // that does it; empty: a signal
 	}{
-		"killed": {nil, func(t *testing.T, c *stdio.Conn) {
-			p, err := os.FindProcess(c.Pid())
-			require.NoError(t, err)
-			require.NoError(t, p.Kill())
-		}},
-		"exits":           {nil, func(t *testing.T, c *stdio.Conn) { _, _ = call(t.Context(), c, "die", `{}`) }},
-		"closes stdout":   {[]string{"closeout"}, func(t *testing.T, c *stdio.Conn) { _, _ = call(t.Context(), c, "echo", `{}`) }},
-		"leaves a daemon": {nil, func(t *testing.T, c *stdio.Conn) { _, _ = call(t.Context(), c, "daemon", `{}`) }},
+		"killed":          {nil, ""},
+		"exits":           {nil, "die"},
+		"closes stdout":   {[]string{"closeout"}, "echo"},
+		"leaves a daemon": {nil, "daemon"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			told := make(chan struct{}, 8)
 			cfg := serverConfig(t, lose.traits...)
 			cfg.OnLost = func() { told <- struct{}{} }
 			c := start(t, cfg)
-			lose.how(t, c)
+			if lose.tool != "" {
+				_, err := call(t.Context(), c, lose.tool, `{}`)
+				require.Error(t, err)
+			} else {
+				p, err := os.FindProcess(c.Pid())
+				require.NoError(t, err)
+				require.NoError(t, p.Kill())
+			}
 			select {
 			case <-told:
 			case <-time.After(soon):
