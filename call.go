@@ -1,14 +1,12 @@
 package mcppool
 
 import (
-	"bytes"
 	"encoding/json"
 	"strings"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/mcppool/mcppool/internal/encode"
-	"github.com/mcppool/mcppool/internal/jsonscan"
 )
 
 // Call is one call of a tool.
@@ -40,33 +38,6 @@ type Call struct {
 	OnProgress func(mcp.ProgressNotification)
 }
 
-var emptyArgs = json.RawMessage("{}")
-
-// encodeArgs gives args as one line of JSON, which is an object.
-func encodeArgs(args any) (json.RawMessage, error) {
-	var raw []byte
-	switch a := args.(type) {
-	case nil:
-		return emptyArgs, nil
-	case json.RawMessage:
-		raw = a
-	default:
-		var err error
-		if raw, err = encode.JSON(a); err != nil {
-			return nil, argsError("can't be encoded: " + encode.Reason(err))
-		}
-	}
-	if bytes.Equal(raw, []byte("null")) || raw == nil {
-		return emptyArgs, nil // a nil map or pointer
-	}
-	if err := jsonscan.Object(raw); err != nil {
-		return nil, argsError("isn't a JSON object: " + err.Error())
-	}
-	return jsonscan.Line(raw), nil
-}
-
-func argsError(reason string) error { return &ConfigError{Field: "Call.Args", Reason: reason} }
-
 // request makes the request of a call. Arguments is what the caller gave, for
 // clients that look into it; RawArguments is what goes over the wire.
 func (c *Call) request() (mcp.CallToolRequest, error) {
@@ -74,15 +45,15 @@ func (c *Call) request() (mcp.CallToolRequest, error) {
 	if strings.TrimSpace(c.Tool) == "" {
 		return req, &ConfigError{Field: "Call.Tool", Reason: "is empty"}
 	}
-	raw, err := encodeArgs(c.Args)
+	raw, err := encode.Object(c.Args)
 	if err != nil {
-		return req, err
+		return req, &ConfigError{Field: "Call.Args", Reason: err.Error()}
 	}
 	req.Params.Name = c.Tool
 	req.Params.Arguments = c.Args
 	req.Params.RawArguments = raw
 	req.Params.Meta = c.Meta
-	if len(raw) == len(emptyArgs) {
+	if len(raw) == len("{}") {
 		req.Params.Arguments = emptyObject
 	}
 	return req, nil
@@ -90,4 +61,4 @@ func (c *Call) request() (mcp.CallToolRequest, error) {
 
 // emptyObject is what a client sees in Arguments for nil: mcp-go's own client
 // sends a nil map as null, which servers refuse.
-var emptyObject any = emptyArgs
+var emptyObject any = json.RawMessage("{}")

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/mcppool/mcppool/internal/keyed"
 )
 
 // Remembered counts what the pool holds of servers, scopes and idle times.
@@ -144,7 +146,7 @@ func hasMember(set map[*session]struct{}, s *session) bool {
 }
 
 // Encoding is the whole text that a server's digest is made of.
-func Encoding(s Server) string { return string(newFrames(nil).server(&s)) }
+func Encoding(s Server) string { return string(serverFrames(keyed.New(nil), &s)) }
 
 // ProbeSession asks whether the server of a borrowed session is alive.
 func ProbeSession(ctx context.Context, l *Session) error { return l.s.probe(ctx) }

@@ -5,6 +5,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+
+	"github.com/mcppool/mcppool/internal/jsonscan"
 )
 
 var empty = []byte("{}")
@@ -23,6 +25,32 @@ func JSON(v any) ([]byte, error) {
 		return nil, err
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+// Object gives v as one line of JSON, which is an object; nil and what encodes to
+// null are {}. A json.RawMessage keeps its digits, and loses the line breaks
+// between its tokens. The error says what is wrong as a verb of the value, and
+// holds nothing of it.
+func Object(v any) (json.RawMessage, error) {
+	var raw []byte
+	switch v := v.(type) {
+	case nil:
+		return empty, nil
+	case json.RawMessage:
+		raw = v
+	default:
+		var err error
+		if raw, err = JSON(v); err != nil {
+			return nil, errors.New("can't be encoded: " + Reason(err))
+		}
+	}
+	if raw == nil || bytes.Equal(raw, []byte("null")) {
+		return empty, nil // a nil map or pointer
+	}
+	if err := jsonscan.Object(raw); err != nil {
+		return nil, errors.New("isn't a JSON object: " + err.Error())
+	}
+	return jsonscan.Line(raw), nil
 }
 
 // Reason says why JSON failed and leaves out the values that encoding/json quotes in some errors.

@@ -29,6 +29,35 @@ func TestJSONIsNotEscapedForHTML(t *testing.T) {
 	}
 }
 
+func TestObjectIsOneLineAndNeverNull(t *testing.T) {
+	for _, tc := range []struct {
+		v    any
+		want string
+	}{
+		{nil, `{}`},
+		{map[string]any{}, `{}`},
+		{(*struct{})(nil), `{}`},
+		{json.RawMessage(nil), `{}`},
+		{json.RawMessage("null"), `{}`},
+		{json.RawMessage("{\n\"n\":12345678901234567890.10}"), `{ "n":12345678901234567890.10}`},
+		{struct{ N int64 }{9007199254740993}, `{"N":9007199254740993}`},
+	} {
+		got, err := encode.Object(tc.v)
+		require.NoError(t, err)
+		require.Equal(t, tc.want, string(got))
+	}
+	for reason, v := range map[string]any{
+		"isn't a JSON object": []string{"secret"},
+		"can't be encoded":    map[string]any{"secret": make(chan int)},
+	} {
+		_, err := encode.Object(v)
+		require.ErrorContains(t, err, reason)
+		require.NotContains(t, err.Error(), "secret")
+	}
+	_, err := encode.Object(json.RawMessage(`{"a":"secret"`))
+	require.ErrorContains(t, err, "isn't a JSON object")
+}
+
 func TestReasonHoldsNoValues(t *testing.T) {
 	for reason, v := range map[string]any{
 		"the Go type chan int":       make(chan int),
