@@ -336,10 +336,10 @@ func (s *session) usable(ctx context.Context, check func() bool) error {
 	switch {
 	case s.isKilled():
 		return s.cause
+	case s.isLost(): // before stale, which it makes it: deaths are counted
+		return errDead
 	case s.stale.Load():
 		return errStale
-	case s.isLost():
-		return errDead
 	}
 	if err := ctx.Err(); err != nil {
 		return err

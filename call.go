@@ -1,14 +1,12 @@
 package mcppool
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 	"strings"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
-	"github.com/mcppool/mcppool/internal/jsonscan"
+	"github.com/mcppool/mcppool/internal/encode"
 )
 
 // Call is one call of a tool.
@@ -40,67 +38,6 @@ type Call struct {
 	OnProgress func(mcp.ProgressNotification)
 }
 
-var emptyArgs = json.RawMessage("{}")
-
-// encodeArgs gives args as one line of JSON, which is an object.
-func encodeArgs(args any) (json.RawMessage, error) {
-	var raw []byte
-	switch a := args.(type) {
-	case nil:
-		return emptyArgs, nil
-	case json.RawMessage:
-		raw = a
-	default:
-		var err error
-		if raw, err = marshal(a); err != nil {
-			return nil, argsError("can't be encoded: " + encodeReason(err))
-		}
-	}
-	if bytes.Equal(raw, []byte("null")) || raw == nil {
-		return emptyArgs, nil // a nil map or pointer
-	}
-	if err := jsonscan.Object(raw); err != nil {
-		return nil, argsError("isn't a JSON object: " + err.Error())
-	}
-	return jsonscan.Line(raw), nil
-}
-
-// marshal is json.Marshal without the escaping of <, > and & for HTML, which
-// would only make the line longer.
-func marshal(v any) ([]byte, error) {
-	if m, ok := v.(map[string]any); ok && len(m) == 0 {
-		return emptyArgs, nil
-	}
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
-}
-
-// encodeReason leaves out the values that encoding/json quotes in some errors.
-func encodeReason(err error) string {
-	var (
-		unsupportedType  *json.UnsupportedTypeError
-		unsupportedValue *json.UnsupportedValueError
-		marshaler        *json.MarshalerError
-	)
-	switch {
-	case errors.As(err, &unsupportedType):
-		return "JSON has no form for the Go type " + unsupportedType.Type.String()
-	case errors.As(err, &unsupportedValue):
-		return "JSON has no form for a value in it (an infinite or NaN number, or a cycle)"
-	case errors.As(err, &marshaler):
-		return "the MarshalJSON or MarshalText of " + marshaler.Type.String() + " failed"
-	default:
-		return "encoding/json refused it"
-	}
-}
-
-func argsError(reason string) error { return &ConfigError{Field: "Call.Args", Reason: reason} }
-
 // request makes the request of a call. Arguments is what the caller gave, for
 // clients that look into it; RawArguments is what goes over the wire.
 func (c *Call) request() (mcp.CallToolRequest, error) {
@@ -108,15 +45,15 @@ func (c *Call) request() (mcp.CallToolRequest, error) {
 	if strings.TrimSpace(c.Tool) == "" {
 		return req, &ConfigError{Field: "Call.Tool", Reason: "is empty"}
 	}
-	raw, err := encodeArgs(c.Args)
+	raw, err := encode.Object(c.Args)
 	if err != nil {
-		return req, err
+		return req, &ConfigError{Field: "Call.Args", Reason: err.Error()}
 	}
 	req.Params.Name = c.Tool
 	req.Params.Arguments = c.Args
 	req.Params.RawArguments = raw
 	req.Params.Meta = c.Meta
-	if len(raw) == len(emptyArgs) {
+	if len(raw) == len("{}") {
 		req.Params.Arguments = emptyObject
 	}
 	return req, nil
@@ -124,4 +61,4 @@ func (c *Call) request() (mcp.CallToolRequest, error) {
 
 // emptyObject is what a client sees in Arguments for nil: mcp-go's own client
 // sends a nil map as null, which servers refuse.
-var emptyObject any = emptyArgs
+var emptyObject any = json.RawMessage("{}")

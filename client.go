@@ -4,8 +4,9 @@ import (
 	"context"
 	"errors"
 
-	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/mcppool/mcppool/internal/mcpconn"
 )
 
 // Client is one open connection to a server. It is safe for concurrent use.
@@ -45,9 +46,21 @@ func isNotSent(err error) bool {
 
 // isConnectionError tells mcp-go's report of a broken transport from an error
 // of a server that is alive.
-func isConnectionError(err error) bool {
-	var e *transport.Error
-	return errors.As(err, &e) || errors.Is(err, transport.ErrTransportClosed)
+func isConnectionError(err error) bool { return mcpconn.IsLost(err) }
+
+// probe asks whether the server behind s is alive.
+func (s *session) probe(ctx context.Context) error {
+	if p, ok := s.client.(Prober); ok {
+		return p.Probe(ctx)
+	}
+	switch _, err := s.client.ListTools(ctx, mcp.ListToolsRequest{}); {
+	case err == nil:
+		return nil
+	case s.isLost() || isConnectionError(err):
+		return s.lostError(err)
+	default:
+		return ctx.Err() // if that is nil, the server has answered
+	}
 }
 
 // processReporter is a client that knows its process while it lives.
@@ -63,36 +76,8 @@ type deathReporter interface {
 // callTool makes a tools/call. The type of the default client is asked for by
 // name, since what is passed through an interface goes to the heap.
 func (s *session) callTool(ctx context.Context, req *mcp.CallToolRequest, call *Call) (*mcp.CallToolResult, error) {
-	if c, ok := s.client.(*stdioClient); ok {
+	if c, ok := s.client.(*defaultClient); ok {
 		return c.callTool(ctx, req, call)
 	}
 	return s.client.CallTool(ctx, *req)
-}
-
-// dialDefault is the default of [Options.Dial].
-func (p *Pool) dialDefault(ctx context.Context, s *session) (Client, error) {
-	if s.srv.IsHTTP() {
-		c, err := p.dialHTTP(ctx, s)
-		if err != nil {
-			return nil, err
-		}
-		return c, nil
-	}
-	c, err := p.dialStdio(ctx, s)
-	if err != nil {
-		return nil, err
-	}
-	return c, nil
-}
-
-// probe looks whether the server of s answers.
-func (s *session) probe(ctx context.Context) error {
-	if c, ok := s.client.(Prober); ok {
-		return c.Probe(ctx)
-	}
-	_, err := s.client.ListTools(ctx, mcp.ListToolsRequest{})
-	if ctx.Err() != nil || isConnectionError(err) {
-		return err
-	}
-	return nil // an error answer is an answer
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-
-	"github.com/mark3labs/mcp-go/mcp"
 )
 
 // connectContext is the ctx of a connect that a caller begins: it has the
@@ -34,7 +32,7 @@ func (p *Pool) connect(ctx context.Context, s *session) {
 	var lost <-chan struct{}
 	if err == nil {
 		lost = client.Done()
-		if c, ok := client.(interface{ Info() *mcp.InitializeResult }); ok {
+		if c, ok := client.(Informer); ok {
 			s.info = c.Info()
 		}
 	}
@@ -55,6 +53,7 @@ func (p *Pool) connect(ctx context.Context, s *session) {
 		case s.linked:
 			p.trimLocked(s)
 		}
+		p.dropLostLocked(s)                 // lostSession may have come too early to do it
 		p.placeFreeLocked(s.group, s.scope) // MaxStarting
 	case wanted:
 		s.connectErr = err
@@ -92,6 +91,23 @@ func (p *Pool) connect(ctx context.Context, s *session) {
 	}
 	p.logStartFailed(s, err)
 	p.closeSession(s)
+}
+
+// lostSession drops a session whose connection was lost by itself, rather than
+// at the next call that finds it. One that is still connecting is left to its
+// connect, and one that is unlinked to its last borrower.
+func (p *Pool) lostSession(s *session) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.dropLostLocked(s)
+}
+
+// dropLostLocked takes s out of where calls find it if it is lost. The caller
+// must hold p.mu.
+func (p *Pool) dropLostLocked(s *session) {
+	if s.state == stateLive && (s.linked || s.spare) && s.isLost() {
+		p.unlinkLocked(s, CloseCrashed)
+	}
 }
 
 // closeSession ends what there is of s, in state closing, and forgets it.

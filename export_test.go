@@ -1,9 +1,12 @@
 package mcppool
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
+
+	"github.com/mcppool/mcppool/internal/keyed"
 )
 
 // Remembered counts what the pool holds of servers, scopes and idle times.
@@ -143,7 +146,15 @@ func hasMember(set map[*session]struct{}, s *session) bool {
 }
 
 // Encoding is the whole text that a server's digest is made of.
-func Encoding(s Server) string { return string(newFrames(nil).server(&s)) }
+func Encoding(s Server) string { return string(serverFrames(keyed.New(nil), &s)) }
+
+// ProbeSession asks whether the server of a borrowed session is alive.
+func ProbeSession(ctx context.Context, l *Session) error { return l.s.probe(ctx) }
+
+// RSS is the memory of the process tree of a borrowed session.
+func RSS(l *Session) (bytes int64, ok bool) {
+	return l.s.client.(interface{ RSS() (int64, bool) }).RSS()
+}
 
 // Breakers counts the failing servers that are remembered.
 func Breakers(p *Pool) int {

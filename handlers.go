@@ -2,10 +2,10 @@ package mcppool
 
 import (
 	"context"
-	"encoding/json"
 
-	"github.com/mark3labs/mcp-go/client"
 	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/mcppool/mcppool/internal/mcpconn"
 )
 
 // Handlers answer what servers ask of their client. A nil one isn't offered to
@@ -45,53 +45,24 @@ func (s *session) borrowedOrigin() Origin {
 	return Origin{SessionID: s.id, Server: s.label, Scope: s.key.scope}
 }
 
-// clientOptions are those of mcp-go's client for a session.
-func (p *Pool) clientOptions(s *session) []client.ClientOption {
-	var opts []client.ClientOption
+// handlersOf are the handlers for one session.
+func (p *Pool) handlersOf(s *session) (c mcpconn.Handlers) {
 	h := &p.opts.Handlers
 	if h.Sampling != nil {
-		opts = append(opts, client.WithSamplingHandler(asking{h, s.origin()}))
+		c.Sampling = func(ctx context.Context, req mcp.CreateMessageRequest) (*mcp.CreateMessageResult, error) {
+			return h.Sampling(ctx, s.origin(), req)
+		}
 	}
 	if h.Elicitation != nil {
-		opts = append(opts, client.WithElicitationHandler(asking{h, s.origin()}))
+		c.Elicitation = func(ctx context.Context, req mcp.ElicitationRequest) (*mcp.ElicitationResult, error) {
+			return h.Elicitation(ctx, s.origin(), req)
+		}
 	}
 	if h.Roots != nil {
-		opts = append(opts, client.WithRootsHandler(asking{h, s.origin()}))
+		c.Roots = func(ctx context.Context) ([]mcp.Root, error) { return h.Roots(ctx, s.origin()) }
 	}
-	return opts
-}
-
-// asking is the handlers in mcp-go's form, for one session.
-type asking struct {
-	h    *Handlers
-	from Origin
-}
-
-func (a asking) CreateMessage(ctx context.Context, req mcp.CreateMessageRequest) (*mcp.CreateMessageResult, error) {
-	return a.h.Sampling(ctx, a.from, req)
-}
-
-func (a asking) Elicit(ctx context.Context, req mcp.ElicitationRequest) (*mcp.ElicitationResult, error) {
-	return a.h.Elicitation(ctx, a.from, req)
-}
-
-func (a asking) ListRoots(ctx context.Context, _ mcp.ListRootsRequest) (*mcp.ListRootsResult, error) {
-	roots, err := a.h.Roots(ctx, a.from)
-	if err != nil {
-		return nil, err
+	if h.Notification != nil {
+		c.Notification = func(n mcp.JSONRPCNotification) { h.Notification(s.origin(), n) }
 	}
-	return &mcp.ListRootsResult{Roots: roots}, nil
-}
-
-// notify passes a notification on.
-func (h *Handlers) notify(from Origin, method string, params json.RawMessage) {
-	if h.Notification == nil {
-		return
-	}
-	n := mcp.JSONRPCNotification{JSONRPC: mcp.JSONRPC_VERSION}
-	n.Method = method
-	if len(params) > 0 && json.Unmarshal(params, &n.Params) != nil {
-		n.Params = mcp.NotificationParams{} // params that aren't an object
-	}
-	h.Notification(from, n)
+	return c
 }

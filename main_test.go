@@ -5,9 +5,16 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/mcppool/mcppool/internal/hostile"
+	"github.com/mcppool/mcppool/internal/offering"
 )
 
 func TestMain(m *testing.M) {
+	hostile.Main()
+	if offering.Main() {
+		return
+	}
 	if mode := os.Getenv(modeEnv); mode != "" {
 		serve(mode)
 		return

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/mcppool/mcppool/internal/childenv"
 )
 
 // Version is the version of this module.
@@ -144,7 +146,7 @@ func (o *Options) validate() error {
 		}
 	}
 	for _, name := range o.InheritEnv {
-		if !isEnvName(name) && name != "*" {
+		if !childenv.IsName(name) && name != "*" {
 			return &ConfigError{Field: "Options.InheritEnv", Reason: `has an entry that is neither a variable's name nor "*"`}
 		}
 	}

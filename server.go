@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -199,19 +198,4 @@ func (s *Server) validateHTTP(invalid func(field, reason string) error) error {
 		}
 	}
 	return nil
-}
-
-// isSSE tells the older HTTP+SSE transport from streamable HTTP, by the path
-// that servers of that transport serve by convention.
-func (s *Server) isSSE() bool {
-	u, err := url.Parse(s.URL)
-	return err == nil && strings.HasSuffix(strings.TrimSuffix(u.Path, "/"), "/sse")
-}
-
-// absDir is the directory against which a relative command is looked up.
-func (s *Server) absDir() (string, error) {
-	if s.Dir == "" || filepath.IsAbs(s.Dir) {
-		return s.Dir, nil
-	}
-	return filepath.Abs(s.Dir)
 }

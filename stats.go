@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/mcppool/mcppool/internal/keyed"
 )
 
 // CloseReason says why a session ended.
@@ -191,7 +193,7 @@ func (s *session) infoLocked() SessionInfo {
 // addDetails adds what isn't protected by the pool's lock.
 func (s *session) addDetails(i *SessionInfo) {
 	if i.Scope != "" && !s.pool.opts.ShowScopes {
-		i.Scope = "scope-" + shortHex(newFrames(nil).text(i.Scope).sum())
+		i.Scope = "scope-" + shortHex(keyed.New(nil).Text(i.Scope).Sum())
 	}
 	tool, since := s.current.get()
 	i.Tool, i.ToolSince = tool, s.pool.wall(since)

@@ -47,7 +47,13 @@ const variable = "MCPPOOL_HOSTILE"
 //	silent            never answers tools/call
 //	strict            exits at a method that it doesn't know, before initialize also server/discover
 //	mute              says nothing to methods that it doesn't know
-func Env(traits ...string) string { return variable + "=" + strings.Join(traits, ",") }
+func Env(traits ...string) string {
+	name, value := Entry(traits...)
+	return name + "=" + value
+}
+
+// Entry is Env in two parts.
+func Entry(traits ...string) (name, value string) { return variable, strings.Join(traits, ",") }
 
 // Main runs the server and exits, if the environment says so.
 func Main() {

@@ -76,6 +76,11 @@ type Config struct {
 	// OnStderr is told each line of stderr, cut to 4 KiB.
 	OnStderr func(line []byte)
 
+	// OnLost is told, once, that the connection was lost by itself rather than
+	// by Close or Kill. It runs on the reader's goroutine, which Close waits for:
+	// it must neither block nor call Close. Done is closed by then.
+	OnLost func()
+
 	// OnPanic is told what a handler panicked with. It must not panic itself.
 	OnPanic func(v any, stack []byte)
 }
@@ -180,6 +185,9 @@ func (c *Conn) Err() error {
 // Pid returns the process id of the program that was started.
 func (c *Conn) Pid() int { return c.proc.Pid() }
 
+// RSS returns the memory of the process tree, see [proc.Process.RSS].
+func (c *Conn) RSS() (bytes int64, ok bool) { return c.proc.RSS() }
+
 // StderrTail returns what the server last wrote to its stderr.
 func (c *Conn) StderrTail() string { return c.stderr.tail.String() }
 
@@ -227,11 +235,14 @@ func (c *Conn) conclude(cause error) {
 	if closedWithin(c.proc.Exited(), 0) {
 		dead.Exited, dead.Exit = true, c.proc.Exit()
 	}
-	c.finish(dead)
+	first := c.finish(dead)
 	c.seal()
 	c.proc.Drained()
 	if !dead.Exited {
 		c.proc.Kill()
+	}
+	if first && reason != ErrKilled && c.cfg.OnLost != nil {
+		c.cfg.OnLost()
 	}
 }
 
@@ -255,13 +266,13 @@ func closedWithin(ch <-chan struct{}, d time.Duration) bool {
 	}
 }
 
-// finish fails all calls and closes Done. The first error counts: a loss and a
-// Close that tie are both true.
-func (c *Conn) finish(dead *DeadError) {
+// finish fails all calls and closes Done. The first error counts, of which it
+// returns true: a loss and a Close that tie are both true.
+func (c *Conn) finish(dead *DeadError) bool {
 	c.mu.Lock()
 	if c.dead != nil {
 		c.mu.Unlock()
-		return
+		return false
 	}
 	c.dead = dead
 	failed := slices.Collect(maps.Values(c.pending))
@@ -279,6 +290,7 @@ func (c *Conn) finish(dead *DeadError) {
 	for _, o := range failed {
 		o.ready <- struct{}{}
 	}
+	return true
 }
 
 // seal ends all writing.

@@ -36,6 +36,12 @@ func (c *Conn) SetRequestHandler(h transport.RequestHandler) { c.mcpRequest.Stor
 // errors are those of [Conn.Call], but for the server's own, which are in the
 // answer. On the wire it has another id than in r.
 func (c *Conn) SendRequest(ctx context.Context, r transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
+	return c.SendRequestAs(ctx, r, nil)
+}
+
+// SendRequestAs is SendRequest for a request whose id the caller must know:
+// before anything is sent, begin is told the id that it has on the wire.
+func (c *Conn) SendRequestAs(ctx context.Context, r transport.JSONRPCRequest, begin func(id int64)) (*transport.JSONRPCResponse, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, &NotSentError{err}
 	}
@@ -45,6 +51,9 @@ func (c *Conn) SendRequest(ctx context.Context, r transport.JSONRPCRequest) (*tr
 	}
 	o := c.newOutgoing()
 	o.id = c.ids.Add(1)
+	if begin != nil {
+		begin(o.id)
+	}
 	o.unnoticed = uncancellable(r.Method, params)
 	o.lasting = r.Method == string(mcp.MethodSubscriptionsListen)
 	o.frame = frame.AppendRequest(o.grow(len(r.Method)+len(params)), o.id, r.Method, params)

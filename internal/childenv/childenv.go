@@ -1,4 +1,6 @@
-package mcppool
+// Package childenv makes the environment of a child process: a small safe part
+// of the host's, and what was asked for.
+package childenv
 
 import (
 	"os"
@@ -6,11 +8,11 @@ import (
 	"strings"
 )
 
-// safeEnv names what every child gets of the host's environment: what programs
+// safe names what every child gets of the host's environment: what programs
 // need to find each other, their user's files and their language. It is the set
 // that the MCP SDKs pass on, and where temporary files go and what the locale is
 // besides.
-var safeEnv = func() map[string]bool {
+var safe = func() map[string]bool {
 	names := []string{"HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "USER"}
 	if runtime.GOOS == "windows" {
 		names = []string{
@@ -25,28 +27,31 @@ var safeEnv = func() map[string]bool {
 	return set
 }()
 
-func isSafeEnv(folded string) bool {
-	return safeEnv[folded] || strings.HasPrefix(folded, "LC_") && runtime.GOOS != "windows"
+// IsSafe reports whether every child gets the variable.
+func IsSafe(name string) bool {
+	name = fold(name)
+	return safe[name] || strings.HasPrefix(name, "LC_") && runtime.GOOS != "windows"
 }
 
-// childEnv is the whole environment of a child: what it may inherit, and extra,
-// whose values win. Names are case-insensitive on Windows.
-func childEnv(inherit []string, extra map[string]string) []string {
+// Build gives the whole environment of a child, "name=value" each: the safe part
+// of the host's, what inherit names of it ("*" is all), and extra, whose values
+// win. Names are case-insensitive on Windows.
+func Build(inherit []string, extra map[string]string) []string {
 	more := make(map[string]bool, len(inherit))
 	for _, n := range inherit {
-		more[foldEnvName(n)] = true
+		more[fold(n)] = true
 	}
 	set := make(map[string]bool, len(extra))
-	env := make([]string, 0, len(extra)+len(safeEnv))
+	env := make([]string, 0, len(extra)+len(safe))
 	for name, value := range extra {
-		set[foldEnvName(name)] = true
+		set[fold(name)] = true
 		env = append(env, name+"="+value)
 	}
 	for _, pair := range os.Environ() {
 		// Windows keeps entries such as "=C:=C:\dir"; they have no name.
 		name, value, ok := strings.Cut(pair, "=")
-		folded := foldEnvName(name)
-		if !ok || name == "" || set[folded] || !(isSafeEnv(folded) || more[folded] || more["*"]) {
+		folded := fold(name)
+		if !ok || name == "" || set[folded] || !(IsSafe(name) || more[folded] || more["*"]) {
 			continue
 		}
 		// A function that a shell exported is code, which runs in the child's shells.
@@ -58,13 +63,14 @@ func childEnv(inherit []string, extra map[string]string) []string {
 	return env
 }
 
-func foldEnvName(name string) string {
+func fold(name string) string {
 	if runtime.GOOS == "windows" {
 		return strings.ToUpper(name)
 	}
 	return name
 }
 
-func isEnvName(name string) bool {
+// IsName reports whether a variable can have this name.
+func IsName(name string) bool {
 	return name != "" && !strings.ContainsAny(name, "=\x00")
 }

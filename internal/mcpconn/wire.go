@@ -1,4 +1,4 @@
-package mcppool
+package mcpconn
 
 import (
 	"context"
@@ -76,11 +76,14 @@ func (w *wire) SendRequest(ctx context.Context, req transport.JSONRPCRequest) (*
 func rpc[T any](ctx context.Context, request func(context.Context) (T, error)) (T, error) {
 	var c capture
 	res, err := request(context.WithValue(ctx, captureKey{}, &c))
-	if err != nil && c.answer != nil && c.answer.Error != nil {
-		var zero T
+	if err == nil {
+		return res, nil
+	}
+	var zero T
+	if c.answer != nil && c.answer.Error != nil {
 		return zero, rpcError(c.answer.Error)
 	}
-	return res, err
+	return zero, plain(err)
 }
 
 // rawResult runs a tools/call of the client and gives its result undecoded.
@@ -89,18 +92,10 @@ func rawResult(ctx context.Context, request func(context.Context) error) (json.R
 	err := request(context.WithValue(ctx, captureKey{}, &c))
 	switch {
 	case c.answer == nil:
-		return nil, err
+		return nil, plain(err)
 	case c.answer.Error != nil:
 		return nil, rpcError(c.answer.Error)
 	default:
 		return c.answer.Result, nil
 	}
-}
-
-func rpcError(e *mcp.JSONRPCErrorDetails) *RPCError {
-	err := &RPCError{Code: e.Code, Message: e.Message}
-	if e.Data != nil {
-		err.Data, _ = json.Marshal(e.Data) // it was decoded from JSON
-	}
-	return err
 }

@@ -1,23 +1,34 @@
-package mcppool
+// Package redact blanks known secrets in what is to be shown.
+package redact
 
 import (
 	"errors"
 	"net/url"
 	"sort"
 	"strings"
+
+	"github.com/mcppool/mcppool/internal/childenv"
 )
 
-// redactor blanks a server's known secrets in what is to be shown: in the text
-// of errors and in what the server writes to stderr.
-type redactor struct{ replacer *strings.Replacer }
+// Source is a configuration that holds secrets.
+type Source struct {
+	Args   []string
+	Env    map[string]string
+	URL    string
+	Header map[string]string
+}
+
+// Redactor blanks the secrets of one configuration. It may be used from any
+// goroutine.
+type Redactor struct{ replacer *strings.Replacer }
 
 const blank = "[redacted]"
 
-// newRedactor knows as secrets: env values and headers, unless they are so short
-// that blanking them would garble the text and their name doesn't say that they
-// are secret; arguments that follow or contain a flag with such a name; and
-// userinfo and query values of a URL, in URL and args.
-func newRedactor(s *Server) *redactor {
+// New takes as secrets: env values and headers, unless they are so short that
+// blanking them would garble the text and their name doesn't say that they are
+// secret; arguments that follow or contain a flag with such a name; and userinfo
+// and query values of a URL, in URL and args.
+func New(s Source) *Redactor {
 	var secrets []string
 	add := func(name, value string) {
 		if len(value) >= 8 || len(value) >= 3 && looksSecret(name) {
@@ -25,7 +36,7 @@ func newRedactor(s *Server) *redactor {
 		}
 	}
 	for name, value := range s.Env {
-		if !isSafeEnv(foldEnvName(name)) { // a PATH is no secret, and an error that names it helps
+		if !childenv.IsSafe(name) { // a PATH is no secret, and an error that names it helps
 			add(name, value)
 		}
 	}
@@ -57,7 +68,7 @@ func newRedactor(s *Server) *redactor {
 	for _, secret := range secrets {
 		pairs = append(pairs, secret, blank)
 	}
-	return &redactor{strings.NewReplacer(pairs...)}
+	return &Redactor{strings.NewReplacer(pairs...)}
 }
 
 func looksSecret(name string) bool {
@@ -106,16 +117,17 @@ func urlSecrets(raw string) []string {
 	return kept
 }
 
-func (r *redactor) text(s string) string { return r.replacer.Replace(s) }
+// Text gives s without the secrets.
+func (r *Redactor) Text(s string) string { return r.replacer.Replace(s) }
 
-// error gives err with a clean text. What it wraps can still be asked for with
+// Error gives err with a clean text. What it wraps can still be asked for with
 // errors.Is, but not be got out.
-func (r *redactor) error(err error) error {
+func (r *Redactor) Error(err error) error {
 	if err == nil {
 		return nil
 	}
 	before := err.Error()
-	if after := r.text(before); after != before {
+	if after := r.Text(before); after != before {
 		return &redactedError{text: after, err: err}
 	}
 	return err

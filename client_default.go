@@ -1,0 +1,133 @@
+package mcppool
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/mcppool/mcppool/internal/childenv"
+	"github.com/mcppool/mcppool/internal/mcpconn"
+	"github.com/mcppool/mcppool/internal/redact"
+)
+
+// defaultClient is a connection of internal/mcpconn as a [Client]. What it
+// inherits makes it an [Informer] and, but for the errors, a [FullClient].
+type defaultClient struct {
+	*mcpconn.Conn
+	redact *redact.Redactor
+}
+
+type eras = mcpconn.Eras
+
+// dialDefault is the default of [Options.Dial].
+func (p *Pool) dialDefault(ctx context.Context, s *session) (Client, error) {
+	srv := &s.srv
+	secrets := redact.New(redact.Source{Args: srv.Args, Env: srv.Env, URL: srv.URL, Header: srv.Header})
+	c := &defaultClient{redact: secrets}
+	cfg := mcpconn.Config{
+		Command:        srv.Command,
+		Args:           srv.Args,
+		Dir:            srv.Dir,
+		URL:            srv.URL,
+		Header:         srv.Header,
+		Web:            p.web,
+		Era:            mcpconn.Era(srv.Protocol),
+		Eras:           &p.eras,
+		EraKey:         s.group.command,
+		ClientInfo:     p.opts.clientInfo(),
+		MaxMessageSize: p.opts.maxMessageSize(),
+		CloseTimeout:   p.opts.closeTimeout(),
+		Hurry:          s.hurry,
+		Handlers:       p.handlersOf(s),
+		UnknownContent: unknownContent,
+		OnJunk: func(line []byte, total int) {
+			p.log(slog.LevelDebug, "mcppool: no message on stdout", s,
+				slog.Int("lines", total), slog.String("line", secrets.Text(string(line))))
+		},
+		OnPanic: func(v any, stack []byte) {
+			p.log(slog.LevelError, "mcppool: a handler panicked", s,
+				slog.String("panic", panicText(v)), slog.String("stack", string(stack)))
+		},
+		OnLost: func() { p.lostSession(s) },
+	}
+	if !srv.IsHTTP() {
+		cfg.Env = childenv.Build(p.opts.InheritEnv, srv.Env)
+	}
+	var err error
+	if c.Conn, err = mcpconn.Dial(ctx, cfg); err != nil {
+		return nil, c.error(err)
+	}
+	return c, nil
+}
+
+func (c *defaultClient) callTool(ctx context.Context, req *mcp.CallToolRequest, call *Call) (*mcp.CallToolResult, error) {
+	r := mcpconn.ToolCall{Tool: req.Params.Name, Args: req.Params.RawArguments, Meta: call.Meta, OnProgress: call.OnProgress}
+	if check := call.Check; check != nil {
+		r.Gate = func() error { return ask(check) }
+	}
+	res, err := c.Conn.CallTool(ctx, r)
+	return res, c.error(err)
+}
+
+// CallTool is callTool for those who know only [Client].
+func (c *defaultClient) CallTool(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	return c.callTool(ctx, &req, &Call{Meta: req.Params.Meta})
+}
+
+func (c *defaultClient) ListTools(ctx context.Context, req mcp.ListToolsRequest) (*mcp.ListToolsResult, error) {
+	res, err := c.ListToolsByPage(ctx, req)
+	return res, c.error(err)
+}
+
+func (c *defaultClient) Probe(ctx context.Context) error { return c.error(c.Conn.Probe(ctx)) }
+
+func (c *defaultClient) Close() error { return c.error(c.Conn.Close()) }
+
+func (c *defaultClient) process() (pid int, stderr string) {
+	_, stderr = c.death()
+	return c.Pid(), stderr
+}
+
+func (c *defaultClient) death() (exit, stderr string) {
+	exit, stderr = c.Conn.Death()
+	return exit, c.redact.Text(stderr)
+}
+
+// configFields are the pool's names for those of internal/mcpconn.
+var configFields = map[string]string{"Dir": "Server.Dir", "Meta": "Call.Meta"}
+
+// error makes the errors of the connection the pool's, without secrets.
+func (c *defaultClient) error(err error) error {
+	if err == nil {
+		return nil // before the variables below, which go to the heap
+	}
+	var (
+		config  *mcpconn.ConfigError
+		start   *mcpconn.StartError
+		answer  *mcpconn.RPCError
+		notSent *mcpconn.NotSentError
+	)
+	switch {
+	case errors.As(err, &config):
+		return &ConfigError{Field: configFields[config.Field], Reason: config.Reason}
+	case errors.As(err, &start):
+		return &StartError{Phase: start.Phase, Exit: start.Exit, Stderr: c.redact.Text(start.Stderr), Err: c.error(start.Err)}
+	case errors.As(err, &answer):
+		return &RPCError{Code: answer.Code, Message: c.redact.Text(answer.Message), Data: answer.Data}
+	case errors.As(err, &notSent):
+		return &notSentError{c.redact.Error(notSent.Err)}
+	default:
+		return c.redact.Error(err)
+	}
+}
+
+// newWebTransport gives a pool HTTP connections of its own, which end with it.
+func newWebTransport() *http.Transport {
+	if t, ok := http.DefaultTransport.(*http.Transport); ok {
+		return t.Clone()
+	}
+	return &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true}
+}

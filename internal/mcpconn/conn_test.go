@@ -1,0 +1,261 @@
+package mcpconn_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mcppool/mcppool/internal/mcpconn"
+)
+
+func TestProbeFindsLivingServersAlive(t *testing.T) {
+	for name, cfg := range everywhere(t) {
+		t.Run(name, func(t *testing.T) {
+			require.NoError(t, dial(t, cfg).Probe(within(t, soon)))
+		})
+	}
+	for _, era := range []mcpconn.Era{mcpconn.Legacy, mcpconn.Modern} {
+		require.NoError(t, dial(t, refuses(t, era)).Probe(within(t, soon)), "an error is an answer")
+	}
+}
+
+func TestProbeOfAServerThatDoesNotAnswerEndsWithItsCtx(t *testing.T) {
+	cfg := hostileServer(t, "stopreading=2") // initialize and initialized
+	cfg.Era = mcpconn.Legacy
+	c := dial(t, cfg)
+	require.ErrorIs(t, c.Probe(within(t, 50*time.Millisecond)), context.DeadlineExceeded)
+}
+
+func TestProbeOfADeadServerSaysThatItIsLost(t *testing.T) {
+	for _, era := range []mcpconn.Era{mcpconn.Legacy, mcpconn.Modern} {
+		c := dial(t, full(t, era))
+		p, err := os.FindProcess(c.Pid())
+		require.NoError(t, err)
+		require.NoError(t, p.Kill())
+		<-c.Done()
+		require.True(t, mcpconn.IsLost(c.Probe(within(t, soon))))
+		exit, _ := c.Death()
+		require.Equal(t, "signal: killed", exit)
+	}
+}
+
+func TestServerOfUnknownEraIsFoundOutAndRemembered(t *testing.T) {
+	for name, tc := range map[string]struct {
+		cfg    mcpconn.Config
+		modern bool
+	}{
+		"modern":             {full(t, mcpconn.Auto), true},
+		"refuses, is legacy": {hostileServer(t), false},
+		"exits on it":        {hostileServer(t, "strict"), false},
+		"is silent on it":    {hostileServer(t, "mute"), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := tc.cfg
+			cfg.Eras = &mcpconn.Eras{}
+			cfg.Hurry = time.Now().Add(soon / 5) // half a second of silence
+			c := dial(t, cfg)
+			require.Equal(t, tc.modern, mcp.IsModernProtocol(c.Info().ProtocolVersion))
+			want := mcpconn.Legacy
+			if tc.modern {
+				want = mcpconn.Modern
+			}
+			require.Equal(t, want, cfg.Eras.Of(cfg.EraKey))
+			cfg.Hurry = time.Time{}
+			begun := time.Now()
+			dial(t, cfg)
+			require.Less(t, time.Since(begun), 1400*time.Millisecond, "not asked again")
+		})
+	}
+}
+
+func TestEraIsForgottenWhenTheServerHasNoInitializeAnyMore(t *testing.T) {
+	cfg := child(t, "MCPCONN_REFUSING=everything")
+	cfg.Eras = &mcpconn.Eras{}
+	cfg.Eras.Set(cfg.EraKey, mcpconn.Legacy)
+	_, err := mcpconn.Dial(within(t, soon), cfg)
+	var failed *mcpconn.StartError
+	require.ErrorAs(t, err, &failed)
+	require.Equal(t, "connect", failed.Phase)
+	var answer *mcpconn.RPCError
+	require.ErrorAs(t, err, &answer)
+	require.Equal(t, -32050, answer.Code)
+	require.Equal(t, mcpconn.Auto, cfg.Eras.Of(cfg.EraKey))
+}
+
+func TestErasAreBounded(t *testing.T) {
+	var eras mcpconn.Eras
+	for i := range 5000 {
+		eras.Set([16]byte{byte(i), byte(i >> 8)}, mcpconn.Modern)
+	}
+	require.Equal(t, mcpconn.MaxEras, eras.Len())
+	require.Equal(t, mcpconn.Modern, eras.Of([16]byte{byte(4999 % 256), byte(4999 >> 8)}), "the newest is kept")
+}
+
+func TestPinnedEraIsNotNegotiated(t *testing.T) {
+	cfg := hostileServer(t)
+	cfg.Era = mcpconn.Modern
+	_, err := mcpconn.Dial(within(t, soon), cfg)
+	require.ErrorContains(t, err, "no modern revision")
+	require.False(t, mcp.IsModernProtocol(dial(t, full(t, mcpconn.Legacy)).Info().ProtocolVersion))
+}
+
+func TestFailedStartSaysWhatFailedAndLeavesNothing(t *testing.T) {
+	missing := child(t)
+	missing.Command = "no-such-program"
+	start := func(cfg mcpconn.Config) *mcpconn.StartError {
+		_, err := mcpconn.Dial(within(t, soon), cfg)
+		var failed *mcpconn.StartError
+		require.ErrorAs(t, err, &failed)
+		return failed
+	}
+	failed := start(missing)
+	require.Equal(t, "start", failed.Phase)
+	require.ErrorContains(t, failed, "no-such-program")
+
+	failed = start(hostileServer(t, "die=handshake"))
+	require.Equal(t, "connect", failed.Phase)
+	require.Equal(t, "exit status 3", failed.Exit)
+	require.Contains(t, failed.Stderr, "fatal: no database")
+
+	nobody := mcpconn.Config{URL: "http://user:secret@127.0.0.1:1/?token=secret", Web: overHTTP(t, mcpconn.Auto).Web}
+	failed = start(nobody)
+	require.Equal(t, "connect", failed.Phase)
+	require.NotContains(t, failed.Error(), "secret")
+}
+
+func TestDialThatIsGivenUpLeavesNothing(t *testing.T) {
+	for _, era := range []mcpconn.Era{mcpconn.Auto, mcpconn.Legacy} {
+		cfg := hostileServer(t, "stopreading=0")
+		cfg.Era = era
+		_, err := mcpconn.Dial(within(t, 100*time.Millisecond), cfg)
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+	}
+}
+
+func TestDirectoryMustBeThere(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	for dir, reason := range map[string]string{
+		"/no/such/dir": "doesn't exist", "no/such/dir": "doesn't exist", file: "isn't a directory",
+	} {
+		cfg := full(t, mcpconn.Auto)
+		cfg.Dir = dir
+		_, err := mcpconn.Dial(within(t, soon), cfg)
+		var bad *mcpconn.ConfigError
+		require.ErrorAs(t, err, &bad)
+		require.Equal(t, "Dir", bad.Field)
+		require.Contains(t, bad.Reason, reason)
+	}
+}
+
+func TestCallsCarryTheirMetaAndTheProtocols(t *testing.T) {
+	for _, era := range []mcpconn.Era{mcpconn.Legacy, mcpconn.Modern} {
+		c := dial(t, full(t, era))
+		meta := &mcp.Meta{AdditionalFields: map[string]any{mcp.MetaKeyLogLevel: "notice"}}
+		res, err := c.CallTool(within(t, soon), mcpconn.ToolCall{Tool: "level", Args: json.RawMessage(`{}`), Meta: meta})
+		require.NoError(t, err)
+		require.Equal(t, "notice", res.Content[0].(mcp.TextContent).Text)
+
+		meta.AdditionalFields["c"] = make(chan int)
+		_, err = c.CallTool(within(t, soon), mcpconn.ToolCall{Tool: "level", Meta: meta})
+		var bad *mcpconn.ConfigError
+		require.ErrorAs(t, err, &bad)
+		require.Equal(t, "Meta", bad.Field)
+	}
+}
+
+func TestGateThatRefusesSendsNothing(t *testing.T) {
+	c := dial(t, full(t, mcpconn.Auto))
+	no := errors.New("no")
+	_, err := c.CallTool(within(t, soon), mcpconn.ToolCall{Tool: "pid", Gate: func() error { return no }})
+	var notSent *mcpconn.NotSentError
+	require.ErrorAs(t, err, &notSent)
+	require.ErrorIs(t, err, no)
+}
+
+func TestProgressReachesItsCallBeforeItReturns(t *testing.T) {
+	c := dial(t, hostileServer(t))
+	for range 3 {
+		var seen []float64
+		_, err := c.CallTool(within(t, soon), mcpconn.ToolCall{
+			Tool: "notify", Args: json.RawMessage(`{"n":5}`),
+			OnProgress: func(n mcp.ProgressNotification) { seen = append(seen, n.Params.Progress) },
+		})
+		require.NoError(t, err)
+		require.Len(t, seen, 5)
+		require.IsIncreasing(t, seen)
+	}
+}
+
+func TestServerIsAnsweredByTheHandlers(t *testing.T) {
+	cfg := hostileServer(t)
+	cfg.Era = mcpconn.Legacy
+	cfg.Handlers.Roots = func(context.Context) ([]mcp.Root, error) { return []mcp.Root{{URI: "file:///x"}}, nil }
+	c := dial(t, cfg)
+	require.Contains(t, say(t, c, "ask", `{"method":"roots/list"}`), "file:///x")
+	require.Contains(t, say(t, c, "ask", `{"method":"sampling/createMessage"}`), "error", "there is no handler for it")
+}
+
+func TestALossIsToldAndAnEndByTheHostIsNot(t *testing.T) {
+	lost := make(chan struct{}, 2)
+	cfg := full(t, mcpconn.Auto)
+	cfg.OnLost = func() { lost <- struct{}{} }
+	c := dial(t, cfg)
+	p, err := os.FindProcess(c.Pid())
+	require.NoError(t, err)
+	require.NoError(t, p.Kill())
+	select {
+	case <-lost:
+	case <-time.After(soon):
+		t.Fatal("not told")
+	}
+	require.EqualError(t, c.Err(), "server exited")
+
+	require.NoError(t, dial(t, cfg).Close())
+	require.Empty(t, lost)
+}
+
+func TestMemoryOfAChildIsKnown(t *testing.T) {
+	if _, err := os.Stat("/proc/self/statm"); err != nil {
+		t.Skip("no /proc here")
+	}
+	c := dial(t, full(t, mcpconn.Auto))
+	rss, ok := c.RSS()
+	require.True(t, ok)
+	require.Greater(t, rss, int64(1<<20))
+	require.NoError(t, c.Close())
+	_, ok = c.RSS()
+	require.False(t, ok)
+	_, ok = dial(t, overHTTP(t, mcpconn.Auto)).RSS()
+	require.False(t, ok)
+}
+
+func TestStderrOfALivingChildIsKnown(t *testing.T) {
+	c := dial(t, hostileServer(t))
+	say(t, c, "stderr", `{"text":"uh-oh"}`)
+	require.Eventually(t, func() bool {
+		_, stderr := c.Death()
+		return strings.Contains(stderr, "uh-oh")
+	}, soon, time.Millisecond)
+}
+
+// BenchmarkCall is the hot path: one goroutine's calls of a server that is as
+// fast as can be.
+func BenchmarkCall(b *testing.B) {
+	c := dial(b, hostileServer(b, "fast"))
+	call := mcpconn.ToolCall{Tool: "echo", Args: json.RawMessage(`{}`)}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := c.CallTool(b.Context(), call); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

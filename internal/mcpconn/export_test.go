@@ -1,0 +1,8 @@
+package mcpconn
+
+// MaxEras bounds what Eras remembers.
+const MaxEras = maxEras
+
+func (e *Eras) Of(command [16]byte) Era       { return e.get(command) }
+func (e *Eras) Set(command [16]byte, era Era) { e.set(command, era) }
+func (e *Eras) Len() int                      { return len(e.of) }

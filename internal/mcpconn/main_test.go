@@ -1,0 +1,149 @@
+package mcpconn_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mark3labs/mcp-go/server"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/mcppool/mcppool/internal/hostile"
+	"github.com/mcppool/mcppool/internal/mcpconn"
+	"github.com/mcppool/mcppool/internal/offering"
+)
+
+func TestMain(m *testing.M) {
+	hostile.Main()
+	if offering.Main() || refusing() {
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// soon is much longer than anything takes that is not waited for.
+const soon = 5 * time.Second
+
+// child is a server that runs as a child of the test, with env besides.
+func child(t testing.TB, env ...string) mcpconn.Config {
+	t.Helper()
+	self, err := os.Executable()
+	require.NoError(t, err)
+	return mcpconn.Config{
+		Command:      self,
+		Env:          append([]string{"GORACE=atexit_sleep_ms=0", "SYSTEMROOT=" + os.Getenv("SYSTEMROOT")}, env...),
+		ClientInfo:   mcp.Implementation{Name: "test", Version: "1"},
+		CloseTimeout: 2 * time.Second,
+		OnPanic:      func(v any, _ []byte) { panic(v) },
+	}
+}
+
+// full is the server that offers everything.
+func full(t testing.TB, era mcpconn.Era) mcpconn.Config {
+	t.Helper()
+	name, value := offering.Env()
+	cfg := child(t, name+"="+value)
+	cfg.Era = era
+	return cfg
+}
+
+// overHTTP is the same server, over streamable HTTP.
+func overHTTP(t testing.TB, era mcpconn.Era) mcpconn.Config {
+	t.Helper()
+	ts := httptest.NewServer(server.NewStreamableHTTPServer(offering.New()))
+	web := http.DefaultTransport.(*http.Transport).Clone()
+	t.Cleanup(func() {
+		web.CloseIdleConnections()
+		ts.CloseClientConnections()
+		ts.Close()
+	})
+	return mcpconn.Config{URL: ts.URL, Web: web, Era: era, ClientInfo: mcp.Implementation{Name: "test", Version: "1"}}
+}
+
+// dial connects, and closes at the end of the test.
+func dial(t testing.TB, cfg mcpconn.Config) *mcpconn.Conn {
+	t.Helper()
+	c, err := mcpconn.Dial(within(t, 4*soon), cfg)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, c.Close()) })
+	return c
+}
+
+func within(t testing.TB, d time.Duration) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), d)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// say calls a tool and returns the text of its result.
+func say(t testing.TB, c *mcpconn.Conn, tool, args string) string {
+	t.Helper()
+	res, err := c.CallTool(within(t, soon), mcpconn.ToolCall{Tool: tool, Args: json.RawMessage(args)})
+	require.NoError(t, err)
+	require.Len(t, res.Content, 1)
+	return res.Content[0].(mcp.TextContent).Text
+}
+
+// everywhere is that server in each era over each transport.
+func everywhere(t testing.TB) map[string]mcpconn.Config {
+	t.Helper()
+	all := make(map[string]mcpconn.Config)
+	for _, era := range []mcpconn.Era{mcpconn.Legacy, mcpconn.Modern} {
+		all["child "+string(era)] = full(t, era)
+		all["HTTP "+string(era)] = overHTTP(t, era)
+	}
+	return all
+}
+
+// refusing runs a server that answers with an error all but the handshake of
+// the era that its environment names, if it names one.
+func refusing() bool {
+	era := os.Getenv("MCPCONN_REFUSING")
+	if era == "" {
+		return false
+	}
+	handshake := map[string]string{
+		"legacy": `{"protocolVersion":"2025-06-18","serverInfo":{"name":"r","version":"1"},"capabilities":{}}`,
+		"modern": `{"supportedVersions":["2026-07-28"],"capabilities":{}}`,
+	}
+	in, out := json.NewDecoder(os.Stdin), json.NewEncoder(os.Stdout)
+	for done := false; ; {
+		var req struct {
+			ID     json.RawMessage
+			Method string
+		}
+		if in.Decode(&req) != nil {
+			return true
+		}
+		answer := map[string]any{"jsonrpc": "2.0", "id": req.ID}
+		switch {
+		case req.ID == nil:
+			continue
+		case !done && handshake[era] != "" && (era == "modern" || req.Method == "initialize"):
+			done = true
+			answer["result"] = json.RawMessage(handshake[era])
+		default:
+			answer["error"] = map[string]any{"code": -32050, "message": "no " + req.Method, "data": []int{1, 2}}
+		}
+		_ = out.Encode(answer)
+	}
+}
+
+func refuses(t testing.TB, era mcpconn.Era) mcpconn.Config {
+	t.Helper()
+	cfg := child(t, "MCPCONN_REFUSING="+string(era))
+	cfg.Era = era
+	return cfg
+}
+
+func hostileServer(t testing.TB, traits ...string) mcpconn.Config {
+	t.Helper()
+	return child(t, hostile.Env(traits...))
+}
