@@ -68,11 +68,11 @@ func (p *Pool) CloseScope(scope string) {
 // CloseIdle closes the sessions that have been idle for at least olderThan,
 // rather than at the end of their idle time. Zero closes all idle ones.
 func (p *Pool) CloseIdle(olderThan time.Duration) {
-	limit := p.now().add(-max(olderThan, 0))
+	limit := p.now() - max(olderThan, 0)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for s := p.idle.unusedSince(limit); s != nil; s = p.idle.unusedSince(limit) {
-		p.unlinkLocked(s, CloseIdle)
+	for s, ok := p.idle.UnusedSince(limit); ok; s, ok = p.idle.UnusedSince(limit) {
+		p.unlinkLocked(s.Value, CloseIdle)
 	}
 }
 

@@ -213,14 +213,14 @@ func (p *Pool) placeFreeLocked(g *serverGroup, sc *scopeGroup) {
 // limit for all and at those of a server and a scope. The caller must hold p.mu.
 func (p *Pool) makeRoomLocked(g *serverGroup, sc *scopeGroup) {
 	for p.wantsLocked() {
-		s := p.spares.oldest(nil)
-		if s == nil {
-			s = p.idle.oldest(nil)
+		s, ok := p.spares.Oldest(nil)
+		if !ok {
+			s, ok = p.idle.Oldest(nil)
 		}
-		if s == nil {
+		if !ok {
 			break
 		}
-		p.unlinkLocked(s, CloseEvicted)
+		p.unlinkLocked(s.Value, CloseEvicted)
 	}
 	p.makeRoomAmongLocked(&g.tally, g.members)
 	if sc != nil {
@@ -241,8 +241,8 @@ func (p *Pool) makeRoomAmongLocked(t *tally, members map[*session]struct{}) {
 	for t.wants() {
 		var oldest *session
 		for m := range members {
-			if m.idle.filed && (oldest == nil || m.spare && !oldest.spare ||
-				m.spare == oldest.spare && m.lastUsed < oldest.lastUsed) {
+			if m.idle.Filed() && (oldest == nil || m.spare && !oldest.spare ||
+				m.spare == oldest.spare && m.idle.Used < oldest.idle.Used) {
 				oldest = m
 			}
 		}
@@ -277,7 +277,7 @@ const (
 // noteGrantLocked keeps the average time between grants.
 func (p *Pool) noteGrantLocked(now moment) {
 	if p.lastGrant != 0 {
-		p.grantGap += (now.since(p.lastGrant) - p.grantGap) / 4
+		p.grantGap += (now - p.lastGrant - p.grantGap) / 4
 	}
 	p.lastGrant = now
 }

@@ -72,8 +72,8 @@ func (p *Pool) Stats() Stats {
 		Live:       p.states[stateLive],
 		Closing:    p.states[stateClosing],
 		Kept:       p.kept,
-		Idle:       p.idle.len,
-		Spares:     p.spares.len,
+		Idle:       p.idle.Len(),
+		Spares:     p.spares.Len(),
 		Processes:  p.tally.processes,
 		Waiting:    p.waiting,
 		Connects:   p.connects,
@@ -184,7 +184,7 @@ func (s *session) infoLocked() SessionInfo {
 		OneShot:  s.oneShot,
 		Spare:    s.spare,
 		Opened:   s.pool.wall(s.opened),
-		LastUsed: s.pool.wall(s.lastUsed),
+		LastUsed: s.lastUsed(),
 		InFlight: s.inFlight,
 		Calls:    s.calls,
 	}
@@ -227,4 +227,12 @@ func (p *Pool) CloseSession(id string) bool {
 		}
 	}
 	return false
+}
+
+// lastUsed is when s was last given back. The caller must hold s.pool.mu.
+func (s *session) lastUsed() time.Time {
+	if s.spare {
+		return time.Time{}
+	}
+	return s.pool.wall(s.idle.Used)
 }

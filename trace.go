@@ -163,7 +163,7 @@ func (s *session) wait(ctx context.Context, what WaitFor) (end func(error)) {
 	}
 	return func(err error) {
 		if t.WaitEnd != nil {
-			t.WaitEnd(ctx, from, what, s.pool.now().since(begun), err)
+			t.WaitEnd(ctx, from, what, s.pool.now()-begun, err)
 		}
 	}
 }

@@ -49,12 +49,12 @@ const maxProbes = 8
 func (p *Pool) checkHealth(ctx context.Context) {
 	p.mu.Lock()
 	var idle []*session
-	for s := range p.idle.all {
+	for s := range p.idle.All {
 		s.inFlight++
 		idle = append(idle, s)
 	}
 	for _, s := range idle {
-		p.idle.remove(s)
+		p.idle.Remove(&s.idle)
 	}
 	p.mu.Unlock()
 	var wg sync.WaitGroup
@@ -91,7 +91,7 @@ func (p *Pool) checkOne(ctx context.Context, s *session) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.leaveLocked(s, why, s.lastUsed)
+	p.leaveLocked(s, why, s.idle.Used)
 }
 
 // checkMemory marks the sessions whose process trees use too much.
