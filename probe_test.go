@@ -24,6 +24,7 @@ func (p probed) Probe(ctx context.Context) error { return p.probe(ctx, p.fake) }
 
 // probing makes a pool that probes after an abandoned call.
 func probing(t *testing.T, f *fakes, opts mcppool.Options, probe func(ctx context.Context, c *fake) error) *mcppool.Pool {
+	t.Helper()
 	opts.AfterAbandon = mcppool.Probe
 	opts.Dial = func(ctx context.Context, srv mcppool.Server) (mcppool.Client, error) {
 		c, err := f.dial(ctx, srv)

@@ -74,8 +74,9 @@ type CallDone struct {
 // Outcome sorts the ends of calls.
 type Outcome string
 
+// The ends that a call can have.
 const (
-	OutcomeOK        Outcome = "ok"
+	OutcomeOK        Outcome = "ok"         // the tool answered
 	OutcomeToolError Outcome = "tool error" // a result with IsError
 	OutcomeRPCError  Outcome = "rpc error"  // a JSON-RPC error
 	OutcomeTimeout   Outcome = "timeout"    // the caller's deadline

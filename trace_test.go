@@ -22,7 +22,7 @@ type tracer struct {
 	lines []string
 }
 
-func (tr *tracer) add(format string, args ...any) {
+func (tr *tracer) addf(format string, args ...any) {
 	tr.mu.Lock()
 	defer tr.mu.Unlock()
 	tr.lines = append(tr.lines, fmt.Sprintf(format, args...))
@@ -39,24 +39,24 @@ func (tr *tracer) take() []string {
 
 func (tr *tracer) trace() *mcppool.Trace {
 	return &mcppool.Trace{
-		WaitBegin: func(_ context.Context, _ mcppool.Origin, what mcppool.WaitFor) { tr.add("wait %s", what) },
+		WaitBegin: func(_ context.Context, _ mcppool.Origin, what mcppool.WaitFor) { tr.addf("wait %s", what) },
 		WaitEnd: func(_ context.Context, _ mcppool.Origin, what mcppool.WaitFor, took time.Duration, err error) {
-			tr.add("waited %s %s %v", what, took, err)
+			tr.addf("waited %s %s %v", what, took, err)
 		},
-		ConnectBegin: func(_ context.Context, from mcppool.Origin) { tr.add("connect %s", from.Scope) },
+		ConnectBegin: func(_ context.Context, from mcppool.Origin) { tr.addf("connect %s", from.Scope) },
 		ConnectEnd: func(_ context.Context, _ mcppool.Origin, d mcppool.ConnectDone) {
-			tr.add("connected %s %v", d.Took, d.Err)
+			tr.addf("connected %s %v", d.Took, d.Err)
 		},
-		CallBegin: func(_ context.Context, _ mcppool.Origin, tool string) { tr.add("call %s", tool) },
+		CallBegin: func(_ context.Context, _ mcppool.Origin, tool string) { tr.addf("call %s", tool) },
 		CallEnd: func(_ context.Context, _ mcppool.Origin, _ string, d mcppool.CallDone) {
-			tr.add("called %s %s", d.Took, d.Outcome)
+			tr.addf("called %s %s", d.Took, d.Outcome)
 		},
-		SessionOpened: func(_ mcppool.Origin, spare bool) { tr.add("opened %v", spare) },
+		SessionOpened: func(_ mcppool.Origin, spare bool) { tr.addf("opened %v", spare) },
 		SessionClosed: func(_ mcppool.Origin, why mcppool.CloseReason, lived time.Duration) {
-			tr.add("closed %s %s", why, lived)
+			tr.addf("closed %s %s", why, lived)
 		},
 		BreakerChanged: func(_ string, state mcppool.BreakerState, pause time.Duration) {
-			tr.add("breaker %s %v", state, pause > 0)
+			tr.addf("breaker %s %v", state, pause > 0)
 		},
 	}
 }
@@ -70,6 +70,7 @@ func TestTraceTellsTheStoryOfEachWayACallCanGo(t *testing.T) {
 		story []string
 	}{
 		"cold, then warm": {&fakes{connectTime: time.Second, call: slow}, mcppool.Options{}, func(t *testing.T, p *mcppool.Pool, _ *fakes) {
+			t.Helper()
 			require.NoError(t, call(t.Context(), p, stdio, "s"))
 			require.NoError(t, call(t.Context(), p, stdio, "s"))
 		}, []string{
@@ -77,12 +78,14 @@ func TestTraceTellsTheStoryOfEachWayACallCanGo(t *testing.T) {
 			"call t", "called 1s ok",
 		}},
 		"one-shot": {&fakes{}, mcppool.Options{}, func(t *testing.T, p *mcppool.Pool, _ *fakes) {
+			t.Helper()
 			require.NoError(t, call(t.Context(), p, stdio, ""))
 		}, []string{
 			"wait connect", "connect ", "opened false", "connected 0s <nil>", "waited connect 0s <nil>", "call t", "called 0s ok",
 			"closed one-shot 0s",
 		}},
 		"turn": {&fakes{call: slow}, mcppool.Options{}, func(t *testing.T, p *mcppool.Pool, _ *fakes) {
+			t.Helper()
 			first := after(func() error { return call(t.Context(), p, stdio, "s") })
 			synctest.Wait()
 			require.NoError(t, call(t.Context(), p, stdio, "s"))
@@ -92,6 +95,7 @@ func TestTraceTellsTheStoryOfEachWayACallCanGo(t *testing.T) {
 			"wait turn", "called 1s ok", "waited turn 1s <nil>", "call t", "called 1s ok",
 		}},
 		"limit": {&fakes{call: slow}, mcppool.Options{Limits: mcppool.Limits{MaxProcesses: 1}}, func(t *testing.T, p *mcppool.Pool, _ *fakes) {
+			t.Helper()
 			first := after(func() error { return call(t.Context(), p, stdio, "a") })
 			synctest.Wait()
 			require.NoError(t, <-first)
@@ -103,12 +107,14 @@ func TestTraceTellsTheStoryOfEachWayACallCanGo(t *testing.T) {
 			"waited connect 0s <nil>", "call t", "called 1s ok",
 		}},
 		"timeout": {&fakes{call: slow}, mcppool.Options{}, func(t *testing.T, p *mcppool.Pool, _ *fakes) {
+			t.Helper()
 			require.Error(t, call(within(t, time.Second/2), p, stdio, "s"))
 		}, []string{
 			"wait connect", "connect s", "opened false", "connected 0s <nil>", "waited connect 0s <nil>", "call t", "called 500ms timeout",
 			"closed timeout 500ms",
 		}},
 		"start failed": {&fakes{connectErr: errors.New("broken")}, mcppool.Options{Backoff: mcppool.Backoff{After: 1}}, func(t *testing.T, p *mcppool.Pool, f *fakes) {
+			t.Helper()
 			require.Error(t, call(t.Context(), p, stdio, "s"))
 			synctest.Wait()
 			f.connectErr = nil
@@ -127,16 +133,19 @@ func TestTraceTellsTheStoryOfEachWayACallCanGo(t *testing.T) {
 			c.die()
 			return nil, errors.New("EOF")
 		}}, mcppool.Options{}, func(t *testing.T, p *mcppool.Pool, _ *fakes) {
+			t.Helper()
 			require.Error(t, call(t.Context(), p, stdio, "s"))
 		}, []string{
 			"wait connect", "connect s", "opened false", "connected 0s <nil>", "waited connect 0s <nil>", "call t", "called 0s lost",
 			"closed crashed 0s",
 		}},
 		"spare": {&fakes{}, mcppool.Options{}, func(t *testing.T, p *mcppool.Pool, _ *fakes) {
+			t.Helper()
 			require.NoError(t, p.Prewarm(t.Context(), stdio, 1))
 			require.NoError(t, call(t.Context(), p, stdio, "s"))
 		}, []string{"connect ", "opened true", "connected 0s <nil>", "call t", "called 0s ok"}},
 		"closed": {&fakes{call: slow}, mcppool.Options{}, func(t *testing.T, p *mcppool.Pool, _ *fakes) {
+			t.Helper()
 			c := after(func() error { return call(t.Context(), p, stdio, "s") })
 			synctest.Wait()
 			p.CloseScope("s")

@@ -41,7 +41,7 @@ func (p *Pool) every(d time.Duration, f func(ctx context.Context)) {
 	}
 }
 
-// maxProbes bounds how many idle sessions are looked at at a time.
+// maxProbes bounds how many idle sessions are checked at a time.
 const maxProbes = 8
 
 // checkHealth looks whether the idle sessions answer, and closes those that
