@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -364,4 +365,22 @@ func TestIntegersKeepTheirDigitsBothWays(t *testing.T) {
 	p := realPool(t, nil)
 	const digits = `{"n":9007199254740993123}`
 	require.Equal(t, digits, say(t, p, real(t, "state"), "s", "rawargs", json.RawMessage(digits)))
+}
+
+func TestServerThatIsSlowToStartIsNotTakenForASilentOne(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only there can be seen that it hasn't read the question")
+	}
+	p := realPool(t, nil)
+	srv := real(t, "slow to start", "DELAY", "2s", "PIDFILE", filepath.Join(t.TempDir(), "pids"))
+	say(t, p, srv, "s", "pid", nil)
+	require.Len(t, pids(t, srv.Env["PIDFILE"]), 1)
+	for s := range p.Sessions() {
+		require.Equal(t, mcp.LATEST_PROTOCOL_VERSION, s.Protocol, "it wasn't taken for an old one either")
+		require.Equal(t, "test", s.Info.Name)
+		require.Equal(t, pids(t, srv.Env["PIDFILE"])[0], s.PID)
+	}
+	// Started twice, it would write its pid before it is ended only when it is
+	// quick; so look at what is there besides.
+	require.Len(t, children(t), 1)
 }

@@ -106,9 +106,9 @@ func (d *childDialer) ask(ctx context.Context, known Era) (*Conn, error) {
 		return nil, err
 	}
 	asked := time.Now()
-	probe, cancel := ctx, context.CancelFunc(func() {})
+	probe, stop := ctx, func() {}
 	if known != Modern {
-		probe, cancel = context.WithTimeout(ctx, d.cfg.silence(ctx))
+		probe, stop = c.untilSilent(ctx)
 	}
 	answer, err := c.child.SendRequest(probe, transport.JSONRPCRequest{
 		JSONRPC: mcp.JSONRPC_VERSION,
@@ -116,7 +116,7 @@ func (d *childDialer) ask(ctx context.Context, known Era) (*Conn, error) {
 		Method:  string(mcp.MethodServerDiscover),
 		Params:  map[string]any{"_meta": d.cfg.metaOf(mcp.LATEST_PROTOCOL_VERSION).fields},
 	})
-	cancel()
+	stop()
 	silence := time.Duration(0) // of a server that neither answered nor exited
 	switch {
 	case err == nil && isModernAnswer(answer):
@@ -129,7 +129,7 @@ func (d *childDialer) ask(ctx context.Context, known Era) (*Conn, error) {
 	case ctx.Err() != nil:
 		return nil, c.failed(ctx.Err())
 	default:
-		if errors.Is(err, context.DeadlineExceeded) {
+		if context.Cause(probe) == errSilent {
 			silence = time.Since(asked)
 		}
 		c.discard()
@@ -145,6 +145,42 @@ func (d *childDialer) ask(ctx context.Context, known Era) (*Conn, error) {
 		d.cfg.Eras.set(d.cfg.EraKey, Legacy)
 	}
 	return c, err
+}
+
+var errSilent = errors.New("server is silent on server/discover")
+
+// untilSilent is a ctx for a question that the server may not know. It ends when
+// the server has been silent for a while. Where it can be seen that the server has
+// not read the question yet, the while has not begun: npx reads nothing until it
+// has installed the package, and to end it in the middle would not make it faster.
+// stop ends the ctx, and waits for the goroutine that watches.
+func (c *Conn) untilSilent(ctx context.Context) (_ context.Context, stop func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		patience := c.cfg.silence(ctx)
+		tick := time.NewTicker(max(patience/8, time.Millisecond))
+		defer tick.Stop()
+		since := time.Now()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case now := <-tick.C:
+				if n, known := c.child.Unread(); known && n > 0 {
+					since, patience = now, c.cfg.silence(ctx)
+				} else if now.Sub(since) >= patience {
+					cancel(errSilent)
+					return
+				}
+			}
+		}
+	}()
+	return ctx, func() {
+		cancel(nil)
+		<-watched
+	}
 }
 
 // finish makes the connection of an era. answer is what the server said to

@@ -26,8 +26,9 @@ const (
 
 // How a server of unknown era is asked. server/discover comes first, as the
 // revision 2026-07-28 has it. A server that answers with an error is of the old
-// era and goes on with initialize. One that exits on it or stays silent is
-// started again, since some older servers take no request before initialize.
+// era and goes on with initialize. One that exits on it, or has read it and stays
+// silent, is started again, since some older servers take no request before
+// initialize.
 const (
 	// probeTime bounds the silence of a server that is asked; it is half of what
 	// is left when that is less.
