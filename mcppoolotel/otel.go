@@ -308,8 +308,10 @@ func (t *telemetry) connectEnd(ctx context.Context, from mcppool.Origin, done mc
 func (t *telemetry) callBegin(ctx context.Context, from mcppool.Origin, _ string) {
 	if c, ok := ctx.Value(inCallKey{}).(*inCall); ok {
 		c.session = t.boundAttrs(from)
-		c.span.SetAttributes(append(originAttrs(from), c.session...)...)
-		c.span.AddEvent(sentEvent)
+		if c.span.IsRecording() {
+			c.span.SetAttributes(append(originAttrs(from), c.session...)...)
+			c.span.AddEvent(sentEvent)
+		}
 	}
 }
 
@@ -351,6 +353,9 @@ func (t *telemetry) boundAttrs(from mcppool.Origin) []attribute.KeyValue {
 
 // record adds a duration to a histogram.
 func (t *telemetry) record(ctx context.Context, h metric.Float64Histogram, took time.Duration, f failure, attrs []attribute.KeyValue) {
+	if !h.Enabled(ctx) {
+		return
+	}
 	if f.code != "" {
 		f.code = t.codes.of(f.code)
 		f.kind = f.code

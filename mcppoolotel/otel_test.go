@@ -16,10 +16,14 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/baggage"
 	"go.opentelemetry.io/otel/codes"
+	noopmetric "go.opentelemetry.io/otel/metric/noop"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
 	"go.opentelemetry.io/otel/semconv/v1.41.0/mcpconv"
 	"go.opentelemetry.io/otel/trace"
+	nooptrace "go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/mcppool/mcppool"
 	"github.com/mcppool/mcppool/mcppoolotel"
@@ -507,29 +511,43 @@ func TestNoSecretOfAServerGoesOut(t *testing.T) {
 	require.NotContains(t, out, "conversation 7")
 }
 
+// BenchmarkWarmCall is a call that waits for nothing, with spans that nobody
+// exports.
 func BenchmarkWarmCall(b *testing.B) {
-	f := &fakes{}
-	plain, err := mcppool.New(&mcppool.Options{Dial: f.dial})
-	require.NoError(b, err)
-	defer plain.Close()
-	f.call = func(context.Context, *fake, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		f.mu.Lock()
-		f.sent = f.sent[:0]
-		f.mu.Unlock()
-		return &mcp.CallToolResult{}, nil
-	}
-	traced := newBench(b, f, mcppool.Options{}, mcppoolotel.Options{})
-	for name, c := range map[string]mcppoolotel.Caller{
-		"plain": plain, "metrics": traced.pool, "wrapped, unsampled": mcppoolotel.Wrap(plain, nil), "wrapped": traced.tools,
+	spans := sdktrace.NewTracerProvider()
+	numbers := sdkmetric.NewMeterProvider(sdkmetric.WithReader(sdkmetric.NewManualReader()))
+	for _, bc := range []struct {
+		name string
+		opts *mcppoolotel.Options // nil without this module
+	}{
+		{"plain", nil},
+		{"metrics", &mcppoolotel.Options{TracerProvider: nooptrace.NewTracerProvider(), MeterProvider: numbers}},
+		{"spans", &mcppoolotel.Options{TracerProvider: spans, MeterProvider: noopmetric.NewMeterProvider()}},
+		{"both", &mcppoolotel.Options{TracerProvider: spans, MeterProvider: numbers}},
 	} {
-		b.Run(name, func(b *testing.B) {
+		b.Run(bc.name, func(b *testing.B) {
+			f := &fakes{}
+			f.call = func(context.Context, *fake, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				f.sent = f.sent[:0]
+				return &mcp.CallToolResult{}, nil
+			}
+			opts := &mcppool.Options{Dial: f.dial}
+			if bc.opts != nil {
+				opts.Trace = mcppoolotel.Trace(bc.opts)
+			}
+			pool, err := mcppool.New(opts)
+			require.NoError(b, err)
+			defer pool.Close()
+			var tools mcppoolotel.Caller = pool
+			if bc.opts != nil {
+				tools = mcppoolotel.Wrap(pool, bc.opts)
+			}
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := c.CallTool(b.Context(), stdio, mcppool.Call{Tool: "open", Scope: "s"}); err != nil {
+				if _, err := tools.CallTool(b.Context(), stdio, mcppool.Call{Tool: "open", Scope: "s"}); err != nil {
 					b.Fatal(err)
 				}
 			}
-			traced.spans.Reset()
 		})
 	}
 }
