@@ -31,31 +31,24 @@ const maxCodes = 50
 // bounded lets a number of different values through, the first that come.
 type bounded struct {
 	max  int
-	mu   sync.RWMutex // protects seen
+	mu   sync.Mutex // protects seen
 	seen map[string]struct{}
 }
 
 func newBounded(limit int) *bounded { return &bounded{max: limit, seen: make(map[string]struct{})} }
 
-// of gives value, or what stands for those that are too many; empty without a
-// limit.
+// of gives value, or what stands for those that are too many; empty when there
+// are to be none.
 func (b *bounded) of(value string) string {
 	if b.max < 0 {
 		return ""
 	}
-	b.mu.RLock()
-	_, known := b.seen[value]
-	full := len(b.seen) >= b.max
-	b.mu.RUnlock()
-	switch {
-	case known:
-		return value
-	case full:
-		return other
-	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if _, known = b.seen[value]; !known && len(b.seen) >= b.max {
+	if _, known := b.seen[value]; known {
+		return value
+	}
+	if len(b.seen) >= b.max {
 		return other
 	}
 	b.seen[value] = struct{}{}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode/utf8"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/stretchr/testify/require"
@@ -189,6 +190,41 @@ func TestBusyIsAnErrorType(t *testing.T) {
 		cancel()
 		<-ended
 	})
+}
+
+func TestACallThatWasNotSentHasNoDuration(t *testing.T) {
+	f := &fakes{call: func(context.Context, *fake, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return nil, mcppool.NotSent(errors.New("the pipe is full"))
+	}}
+	b := newBench(t, f, mcppool.Options{}, mcppoolotel.Options{})
+	require.Error(t, b.call(t.Context(), stdio, "open"))
+	require.Equal(t, "_OTHER", attrs(b.one(t, "tools/call open"))["error.type"])
+	require.NotContains(t, b.collect(t), "mcp.client.operation.duration")
+}
+
+func TestTextsFromElsewhereAreCut(t *testing.T) {
+	b := newBench(t, &fakes{}, mcppool.Options{}, mcppoolotel.Options{})
+	long := strings.Repeat("é", 1<<16)
+	require.NoError(t, b.call(t.Context(), stdio, long))
+	require.NoError(t, b.call(t.Context(), stdio, "x"+long)) // cut within a letter
+	for _, s := range b.spans.Ended() {
+		for _, text := range []any{s.Name(), attrs(s)["gen_ai.tool.name"]} {
+			if text != nil {
+				require.Less(t, len(text.(string)), 300)
+				require.True(t, utf8.ValidString(text.(string)))
+			}
+		}
+	}
+}
+
+func TestACallInASpareTellsItsTransport(t *testing.T) {
+	b := newBench(t, &fakes{protocol: "2025-06-18"}, mcppool.Options{}, mcppoolotel.Options{})
+	require.NoError(t, b.pool.Prewarm(t.Context(), stdio, 1))
+	require.NoError(t, b.call(t.Context(), stdio, "open"))
+	require.Equal(t, true, attrs(b.one(t, "mcppool.connect"))["mcppool.connect.spare"])
+	for labels := range points(b.collect(t)["mcp.client.operation.duration"]) {
+		require.Contains(t, labels, "mcp.protocol.version=2025-06-18,network.transport=pipe")
+	}
 }
 
 func TestTheTraceContextGoesIntoACopyOfMeta(t *testing.T) {
