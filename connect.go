@@ -126,6 +126,7 @@ func (p *Pool) closeSession(s *session) {
 	if s.client != nil {
 		p.logClosed(s)
 		if p.trace.SessionClosed != nil {
+			<-s.ready // the connect tells of the opening, though s may be killed meanwhile
 			p.trace.SessionClosed(s.origin(), s.reason, lived)
 		}
 	}

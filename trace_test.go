@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -186,6 +187,27 @@ func only(word string, lines []string) (kept []string) {
 		}
 	}
 	return kept
+}
+
+func TestASessionIsToldAsClosedAfterItsOpening(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var tr tracer
+		told := tr.trace()
+		hold := make(chan struct{})
+		opened := told.SessionOpened
+		told.SessionOpened = func(from mcppool.Origin, spare bool) { <-hold; opened(from, spare) }
+		p := newPool(t, &fakes{}, &mcppool.Options{Trace: told})
+		c := after(func() error { return call(t.Context(), p, stdio, "s") })
+		synctest.Wait()
+		p.CloseScope("s") // the session is live, but nobody has been told
+		synctest.Wait()
+		close(hold)
+		require.ErrorIs(t, <-c, mcppool.ErrServerClosed)
+		require.NoError(t, p.Close())
+		require.Equal(t, []string{
+			"connect s", "opened false", "connected 0s <nil>", "closed scope closed 0s",
+		}, slices.DeleteFunc(tr.take(), func(l string) bool { return strings.HasPrefix(l, "wait") }))
+	})
 }
 
 func TestMergedTracesAreToldInTurn(t *testing.T) {
