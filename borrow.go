@@ -299,8 +299,8 @@ func (s *session) awaitConnect(ctx context.Context) (err error) {
 	}
 }
 
-// errTooLong becomes a BusyError.
-var errTooLong = errors.New("mcppool: waited at a limit for as long as it allows")
+// errTooLong becomes a BusyError for the caller.
+var errTooLong = fmt.Errorf("%w: waited at a limit for as long as MaxWait allows", ErrBusy)
 
 // awaitPlace waits at a limit.
 func (s *session) awaitPlace(ctx context.Context) (err error) {
