@@ -242,5 +242,5 @@ func killProcess(pid int) error {
 	if err != nil {
 		return err
 	}
-	return p.Kill()
+	return errors.Join(p.Kill(), p.Release())
 }

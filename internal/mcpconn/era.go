@@ -28,13 +28,13 @@ const (
 // revision 2026-07-28 has it. A server that answers with an error is of the old
 // era and goes on with initialize. One that exits on it or stays silent is
 // started again, since some older servers take no request before initialize.
-const (
-	// probeTime bounds the silence of a server that is asked; it is half of what
-	// is left when that is less.
-	probeTime = 1500 * time.Millisecond
-	// maxEras bounds the memory of eras; beyond it any one is forgotten.
-	maxEras = 1024
-)
+//
+// probeTime bounds the silence of a server that is asked; it is half of what is
+// left when that is less. A variable for the tests alone.
+var probeTime = 1500 * time.Millisecond
+
+// maxEras bounds the memory of eras; beyond it any one is forgotten.
+const maxEras = 1024
 
 var errNotModern = errors.New("server speaks no modern revision of the protocol")
 

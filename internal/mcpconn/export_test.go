@@ -1,5 +1,15 @@
 package mcpconn
 
+import "time"
+
+// SetProbeTime sets how long a server may be silent, until the func it returns is
+// called.
+func SetProbeTime(d time.Duration) (restore func()) {
+	old := probeTime
+	probeTime = d
+	return func() { probeTime = old }
+}
+
 // MaxEras bounds what Eras remembers.
 const MaxEras = maxEras
 

@@ -82,6 +82,15 @@ func within(t testing.TB, d time.Duration) context.Context {
 	return ctx
 }
 
+// kill kills the process of a child.
+func kill(t testing.TB, c *mcpconn.Conn) {
+	t.Helper()
+	p, err := os.FindProcess(c.Pid())
+	require.NoError(t, err)
+	require.NoError(t, p.Kill())
+	require.NoError(t, p.Release())
+}
+
 // say calls a tool and returns the text of its result.
 func say(t testing.TB, c *mcpconn.Conn, tool, args string) string {
 	t.Helper()
