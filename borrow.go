@@ -71,6 +71,9 @@ func (p *Pool) lock(ctx context.Context, s *session, k key, srv *Server, check f
 		p.mu.Lock()
 		if err == errTooLong {
 			l, value := p.fullLocked(s.group, s.scope)
+			if l == limitNone { // it has become free in this moment
+				l = limitWaiting
+			}
 			err = p.busyLocked(l, value)
 		}
 		p.leaveLocked(s, why, p.now())
@@ -107,7 +110,7 @@ func (p *Pool) joinLocked(ctx context.Context, k key, srv *Server) (*session, er
 	case p.dueLocked(s) && p.recycleLocked(s):
 	default:
 		s.inFlight++
-		p.idle.remove(s)
+		p.idle.Remove(&s.idle)
 		if s.state == stateQueued {
 			p.waiting++
 		}
@@ -136,7 +139,7 @@ func (p *Pool) leastBusyLocked(k key, srv *Server) *session {
 		return best
 	}
 	full, _ := p.fullLocked(g, nil)
-	if full != limitNone || p.heldOffLocked(k.server, "", p.now()) != nil {
+	if full != limitNone || p.heldOffLocked(k.server, "") != nil {
 		return best
 	}
 	return nil
@@ -154,10 +157,10 @@ func (p *Pool) leaveLocked(s *session, why CloseReason, now moment) {
 	if s.state == stateQueued {
 		p.waiting--
 	}
-	if s.refill && s.state >= stateLive {
+	if s.refill && s.lost != nil { // it did come up
 		s.refill = false
 		if s.cause == nil { // a server that was closed isn't started again
-			defer p.refillLocked(&s.srv)
+			defer p.refillLocked(s.key.server, &s.srv)
 		}
 	}
 	if s.inFlight > 0 {
@@ -175,10 +178,10 @@ func (p *Pool) leaveLocked(s *session, why CloseReason, now moment) {
 	case p.neededLocked(s):
 		p.unlinkLocked(s, CloseEvicted)
 	default:
-		s.lastUsed = now
-		p.idle.file(s)
-		if t := s.idle.class.timeout; t > 0 {
-			p.expiresLocked(now.add(t))
+		s.idle.Used = now
+		p.idle.File(&s.idle)
+		if t := s.idle.Timeout(); t > 0 {
+			p.expiresLocked(now + t)
 		}
 		p.trimLocked(s)
 	}
@@ -189,11 +192,11 @@ func (p *Pool) leaveLocked(s *session, why CloseReason, now moment) {
 func (p *Pool) trimLocked(spared *session) {
 	limit := p.opts.maxSessions()
 	for limit > 0 && p.kept > limit {
-		s := p.idle.oldest(spared)
-		if s == nil {
+		oldest, ok := p.idle.Oldest(&spared.idle)
+		if !ok {
 			return
 		}
-		p.unlinkLocked(s, CloseLRU)
+		p.unlinkLocked(oldest.Value, CloseLRU)
 	}
 }
 
@@ -289,6 +292,8 @@ func (s *session) awaitConnect(ctx context.Context) (err error) {
 		return s.connectErr
 	case <-s.killed:
 		return s.cause
+	case <-s.pool.done:
+		return ErrClosed
 	case <-ctx.Done():
 		return ctx.Err()
 	}

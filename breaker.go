@@ -2,8 +2,9 @@ package mcppool
 
 import (
 	"errors"
-	"math/rand/v2"
 	"time"
+
+	"github.com/mcppool/mcppool/internal/breaker"
 )
 
 // Backoff holds off a server that keeps failing to start, or dies soon after,
@@ -32,86 +33,76 @@ func (b *Backoff) minUptime() time.Duration { return orDefault(b.MinUptime, 10*t
 // maxBreakers bounds the memory of failing servers; beyond it one is forgotten.
 const maxBreakers = 1024
 
-// breaker is what is known of one failing server. It is protected by Pool.mu.
-type breaker struct {
-	failures int      // in a row
-	until    moment   // no start before
-	trial    *session // the attempt under way after that
-	up       moment   // since when an attempt holds; zero when none does
-	reason   error    // of the last failure
+func (b *Backoff) config() breaker.Config {
+	return breaker.Config{After: b.After, Initial: b.initial(), Max: b.max(), MinUptime: b.minUptime(), Cap: maxBreakers}
 }
 
 // heldOffLocked is the error of a server that must not be started now, or nil.
 // The caller must hold p.mu.
-func (p *Pool) heldOffLocked(d digest, label string, now moment) error {
-	b := p.breakers[d]
-	if b == nil {
+func (p *Pool) heldOffLocked(d digest, label string) error {
+	if p.breakers.Len() == 0 {
 		return nil
 	}
-	if b.up != 0 && now.since(b.up) >= p.opts.Backoff.minUptime() {
-		p.trustLocked(d, label) // it has held long enough
-		return nil
+	now := p.now()
+	if p.breakers.Held(d, now) {
+		p.trustLocked(d, label)
 	}
-	if b.failures < p.opts.Backoff.After {
-		return nil
-	}
-	wait := b.until.since(now)
-	if b.trial != nil {
-		wait = p.opts.Backoff.initial()
-	}
+	wait, reason := p.breakers.HeldOff(d, now)
 	if wait <= 0 {
 		return nil
 	}
-	err := &StartError{Server: label, Phase: "start", RetryAfter: wait}
+	err := &StartError{Server: label, Phase: "start", RetryAfter: wait, Err: reason}
 	var (
 		start *StartError
 		lost  *LostError
 	)
 	switch {
-	case errors.As(b.reason, &start):
+	case errors.As(reason, &start):
 		err.Phase, err.Exit, err.Stderr, err.Err = start.Phase, start.Exit, start.Stderr, start.Err
-	case errors.As(b.reason, &lost):
+	case errors.As(reason, &lost):
 		err.Exit, err.Stderr, err.Err = lost.Exit, lost.Stderr, lost.Err
-	default:
-		err.Err = b.reason
 	}
 	return err
 }
 
-// tryLocked notes that s is started although its server has failed before.
+// tryLocked notes that s is started although its server may have failed before.
+// The caller must hold p.mu.
 func (p *Pool) tryLocked(s *session) {
-	if b := p.breakers[s.key.server]; b != nil && b.failures >= p.opts.Backoff.After && b.up == 0 {
-		b.trial = s
+	if s.trial = p.breakers.Try(s.key.server); s.trial {
 		p.breakerEvents = append(p.breakerEvents, breakerEvent{s.label, BreakerHalfOpen, 0})
 	}
 }
 
-// startedLocked notes that the connect of s has ended, well or not; a connect
-// that was given up (err is nil, up false) says nothing about the server. The
-// caller must hold p.mu.
-func (p *Pool) startedLocked(s *session, up bool, err error, now moment) {
-	b := p.breakers[s.key.server]
-	if b != nil && b.trial == s {
-		b.trial = nil
-	}
+// startedLocked notes that the connect of s has ended, well or not; one that was
+// given up (err is nil, up false) says nothing about the server. The caller must
+// hold p.mu.
+func (p *Pool) startedLocked(s *session, up bool, err error) {
 	switch {
-	case up && b != nil:
-		b.up = now
+	case up:
+		p.breakers.Up(s.key.server, p.now())
 	case err != nil && !isConfigError(err):
-		p.failedLocked(s, err, now)
+		p.failedLocked(s, err)
+	case s.trial:
+		p.breakers.GiveUp(s.key.server)
 	}
 }
 
 // diedLocked notes that the connection of s was lost. The caller must hold p.mu.
-func (p *Pool) diedLocked(s *session, now moment) {
-	if now.since(s.liveSince) < p.opts.Backoff.minUptime() {
-		p.failedLocked(s, errDiedSoon, now)
+func (p *Pool) diedLocked(s *session) {
+	if p.now()-s.liveSince < p.opts.Backoff.minUptime() {
+		p.failedLocked(s, errDiedSoon)
 		return
 	}
 	p.trustLocked(s.key.server, s.label) // it had held long enough
 }
 
 var errDiedSoon = errors.New("it died soon after it had started")
+
+func (p *Pool) failedLocked(s *session, reason error) {
+	if pause := p.breakers.Fail(s.key.server, reason, p.now()); pause > 0 {
+		p.breakerEvents = append(p.breakerEvents, breakerEvent{s.label, BreakerOpen, pause})
+	}
+}
 
 // explainDeath replaces what is known of the death of s, once its client has
 // been asked, which can't be done under the lock.
@@ -121,49 +112,14 @@ func (p *Pool) explainDeath(s *session) {
 	}
 	err := s.lostError(errDiedSoon)
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	if b := p.breakers[s.key.server]; b != nil && b.reason == errDiedSoon {
-		b.reason = err
-	}
-}
-
-func (p *Pool) failedLocked(s *session, reason error, now moment) {
-	o := &p.opts.Backoff
-	if o.After <= 0 {
-		return
-	}
-	b := p.breakers[s.key.server]
-	if b == nil {
-		if len(p.breakers) >= maxBreakers {
-			for any := range p.breakers {
-				delete(p.breakers, any)
-				break
-			}
-		}
-		b = &breaker{}
-		p.breakers[s.key.server] = b
-	}
-	b.failures++
-	b.up = 0
-	b.reason = reason
-	if over := b.failures - o.After; over >= 0 {
-		pause := o.max()
-		if over < 32 && o.initial()<<over < pause {
-			pause = o.initial() << over
-		}
-		pause -= rand.N(pause/4 + 1)
-		b.until = now.add(pause)
-		p.breakerEvents = append(p.breakerEvents, breakerEvent{s.label, BreakerOpen, pause})
-	}
+	p.breakers.Explain(s.key.server, errDiedSoon, err)
+	p.mu.Unlock()
 }
 
 // trustLocked forgets the failures of a server. The caller must hold p.mu.
 func (p *Pool) trustLocked(d digest, label string) {
-	if b := p.breakers[d]; b != nil {
-		delete(p.breakers, d)
-		if b.failures >= p.opts.Backoff.After {
-			p.breakerEvents = append(p.breakerEvents, breakerEvent{label, BreakerClosed, 0})
-		}
+	if p.breakers.Forget(d) {
+		p.breakerEvents = append(p.breakerEvents, breakerEvent{label, BreakerClosed, 0})
 	}
 }
 

@@ -76,7 +76,7 @@ func (s *session) call(ctx context.Context, req *mcp.CallToolRequest, call *Call
 	s.current.set("", 0)
 	if t.CallEnd != nil {
 		t.CallEnd(ctx, s.borrowedOrigin(), call.Tool, CallDone{
-			Took: s.pool.now().since(begun), Outcome: outcomes[done.how], Err: err,
+			Took: s.pool.now() - begun, Outcome: outcomes[done.how], Err: err,
 		})
 	}
 	return res, err, done

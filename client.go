@@ -63,6 +63,11 @@ func (s *session) probe(ctx context.Context) error {
 	}
 }
 
+// processReporter is a client that knows its process while it lives.
+type processReporter interface {
+	process() (pid int, stderr string)
+}
+
 // deathReporter is a client that knows how its process ended.
 type deathReporter interface {
 	death() (exit, stderr string)

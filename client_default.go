@@ -86,6 +86,11 @@ func (c *defaultClient) Probe(ctx context.Context) error { return c.error(c.Conn
 
 func (c *defaultClient) Close() error { return c.error(c.Conn.Close()) }
 
+func (c *defaultClient) process() (pid int, stderr string) {
+	_, stderr = c.death()
+	return c.Pid(), stderr
+}
+
 func (c *defaultClient) death() (exit, stderr string) {
 	exit, stderr = c.Conn.Death()
 	return exit, c.redact.Text(stderr)

@@ -4,17 +4,14 @@ import "time"
 
 // moment is a time by the pool's own clock: how long after its making. It is
 // cheaper to read and to compare than a time.Time, and zero is before everything.
-type moment time.Duration
+type moment = time.Duration
 
-func (p *Pool) now() moment { return moment(time.Since(p.born)) }
-
-func (m moment) add(d time.Duration) moment   { return m + moment(d) }
-func (m moment) since(o moment) time.Duration { return time.Duration(m - o) }
+func (p *Pool) now() moment { return time.Since(p.born) }
 
 // wall is m as others know it; the zero time for zero.
 func (p *Pool) wall(m moment) time.Time {
 	if m == 0 {
 		return time.Time{}
 	}
-	return p.born.Add(time.Duration(m)).Round(0)
+	return p.born.Add(m).Round(0)
 }

@@ -47,7 +47,9 @@ func (p *Pool) RetireServer(srv Server) {
 	defer p.mu.Unlock()
 	if g := p.servers[d]; g != nil {
 		for s := range g.members {
-			p.unlinkLocked(s, CloseRetired)
+			if s.state > stateQueued { // what hasn't begun can't be out of date
+				p.unlinkLocked(s, CloseRetired)
+			}
 		}
 	}
 }
@@ -66,16 +68,16 @@ func (p *Pool) CloseScope(scope string) {
 // CloseIdle closes the sessions that have been idle for at least olderThan,
 // rather than at the end of their idle time. Zero closes all idle ones.
 func (p *Pool) CloseIdle(olderThan time.Duration) {
-	limit := p.now().add(-max(olderThan, 0))
+	limit := p.now() - max(olderThan, 0)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for s := p.idle.unusedSince(limit); s != nil; s = p.idle.unusedSince(limit) {
-		p.unlinkLocked(s, CloseIdle)
+	for s, ok := p.idle.UnusedSince(limit); ok; s, ok = p.idle.UnusedSince(limit) {
+		p.unlinkLocked(s.Value, CloseIdle)
 	}
 }
 
-// Shutdown refuses new calls with [ErrClosed], closes idle sessions, and lets
-// the calls under way finish, those that wait for their turn excepted. When ctx
+// Shutdown refuses new calls and those that still wait with [ErrClosed], closes
+// idle sessions, and lets the calls that were sent finish. When ctx
 // ends before they have, they are interrupted as by [Pool.Close], and Shutdown
 // returns ctx's error. Either way no process, goroutine or timer of the pool is
 // left when it returns.

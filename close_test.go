@@ -301,6 +301,24 @@ func TestShutdownLetsCallsFinishAndRefusesNewOnes(t *testing.T) {
 	})
 }
 
+func TestShutdownDoesNotWaitForConnects(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakes{connectTime: time.Hour}
+		p := newPool(t, f, nil)
+		kept := after(func() error { return call(t.Context(), p, stdio, "s") })
+		oneShot := after(func() error { return call(t.Context(), p, stdio, "") })
+		synctest.Wait()
+		start := time.Now()
+		require.NoError(t, p.Shutdown(t.Context()))
+		for _, c := range []<-chan error{kept, oneShot} {
+			err := <-c
+			require.ErrorIs(t, err, mcppool.ErrClosed)
+			require.True(t, mcppool.SafeToRetry(err))
+		}
+		require.Zero(t, time.Since(start))
+	})
+}
+
 func TestShutdownWhoseContextEndsInterruptsButStillClosesAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakes{call: slowCalls(time.Hour), closeTime: time.Second}

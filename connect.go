@@ -38,6 +38,7 @@ func (p *Pool) connect(ctx context.Context, s *session) {
 	}
 
 	p.mu.Lock()
+	s.values = nil // it was for this alone
 	wanted := s.state == stateConnecting
 	switch {
 	case wanted && err == nil:
@@ -45,7 +46,7 @@ func (p *Pool) connect(ctx context.Context, s *session) {
 		p.moveLocked(s, stateLive)
 		p.opened++
 		s.liveSince = p.now()
-		p.startedLocked(s, true, nil, s.liveSince)
+		p.startedLocked(s, true, nil)
 		switch {
 		case s.spare:
 			p.spareReadyLocked(s)
@@ -58,13 +59,13 @@ func (p *Pool) connect(ctx context.Context, s *session) {
 		s.connectErr = err
 		p.moveLocked(s, stateClosing)
 		p.unlinkLocked(s, CloseStartFailed)
-		p.startedLocked(s, false, err, p.now())
+		p.startedLocked(s, false, err)
 		p.failures++
 	default:
 		// Killed, or given up by the last that waited. When that ties with the
 		// end of the connect, the close wins: what came up is ended here.
 		s.connectErr = s.cause
-		p.startedLocked(s, false, nil, p.now())
+		p.startedLocked(s, false, nil)
 		if err == nil {
 			s.client = client
 			p.opened++
@@ -75,7 +76,7 @@ func (p *Pool) connect(ctx context.Context, s *session) {
 		p.trace.SessionOpened(from, spare)
 	}
 	if p.trace.ConnectEnd != nil {
-		done := ConnectDone{Took: p.now().since(begun), Spare: spare, Info: s.info, Err: err}
+		done := ConnectDone{Took: p.now() - begun, Spare: spare, Info: s.info, Err: err}
 		if !wanted {
 			done.Err = context.Canceled
 		}
@@ -119,7 +120,7 @@ func (p *Pool) closeSession(s *session) {
 	}
 	p.mu.Lock()
 	p.closedLocked(s)
-	lived := p.now().since(s.opened)
+	lived := p.now() - s.opened
 	p.mu.Unlock()
 	p.tellBreaker()
 	if s.client != nil {

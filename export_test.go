@@ -13,8 +13,8 @@ import (
 func Remembered(p *Pool) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return len(p.sessions) + len(p.servers) + len(p.scopes) + len(p.idle.classes) + p.idle.len + p.open +
-		len(p.spares.classes) + p.spares.len + p.queue.Len() + p.waiting + p.kept + p.tally.processes + p.tally.ending + p.tally.waiting
+	return len(p.sessions) + len(p.servers) + len(p.scopes) + p.idle.Classes() + p.idle.Len() + p.open +
+		p.spares.Classes() + p.spares.Len() + p.queue.Len() + p.waiting + p.kept + p.tally.processes + p.tally.ending + p.tally.waiting
 }
 
 // ReapOldest does what the reaper does when the time of the longest idle
@@ -22,7 +22,8 @@ func Remembered(p *Pool) int {
 func ReapOldest(p *Pool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.unlinkLocked(p.idle.oldest(nil), CloseIdle)
+	oldest, _ := p.idle.Oldest(nil)
+	p.unlinkLocked(oldest.Value, CloseIdle)
 }
 
 // CheckInvariants looks at everything that the pool's lock protects.
@@ -53,7 +54,7 @@ func CheckInvariants(p *Pool) error {
 		var ofServer tally
 		for s := range g.members {
 			open++
-			isIdle := s.idle.filed && !s.spare
+			isIdle := s.idle.Filed() && !s.spare
 			switch {
 			case s.key.server != d, s.group != g:
 				return errors.New("a session is in another server's group")
@@ -77,7 +78,7 @@ func CheckInvariants(p *Pool) error {
 				return errors.New("a session that is used, closing or connecting is filed as idle")
 			case s.linked && s.inFlight == 0 && !isIdle:
 				return errors.New("a session that nobody borrows isn't filed as idle")
-			case s.spare && (s.inFlight > 0 || s.state == stateLive != s.idle.filed):
+			case s.spare && (s.inFlight > 0 || s.state == stateLive != s.idle.Filed()):
 				return errors.New("a spare is used, or not filed")
 			case !s.linked && !s.spare && s.inFlight == 0 && s.state < stateClosing:
 				return errors.New("a session that nobody can reach isn't being closed")
@@ -129,10 +130,10 @@ func CheckInvariants(p *Pool) error {
 			return fmt.Errorf("a scope's tally is %+v, should be %+v", sc.tally, *t)
 		}
 	}
-	if open != p.open || linked != p.kept || idle != p.idle.len || spares != p.spares.len ||
+	if open != p.open || linked != p.kept || idle != p.idle.Len() || spares != p.spares.Len() ||
 		queued != p.queue.Len() || waiting != p.waiting {
 		return fmt.Errorf("counts differ: open %d/%d, linked %d/%d, idle %d/%d, spares %d/%d, queued %d/%d, waiting %d/%d",
-			open, p.open, linked, p.kept, idle, p.idle.len, spares, p.spares.len, queued, p.queue.Len(), waiting, p.waiting)
+			open, p.open, linked, p.kept, idle, p.idle.Len(), spares, p.spares.Len(), queued, p.queue.Len(), waiting, p.waiting)
 	}
 	if limit := p.opts.maxSessions(); limit > 0 && live > limit && idle > 1 {
 		return fmt.Errorf("%d sessions are kept over a cap of %d though %d are idle", live, limit, idle)
@@ -160,5 +161,5 @@ func RSS(l *Session) (bytes int64, ok bool) {
 func Breakers(p *Pool) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return len(p.breakers)
+	return p.breakers.Len()
 }

@@ -68,7 +68,7 @@ func (l limit) String() string {
 type tally struct {
 	processes int
 	ending    int // of processes: those whose close is under way
-	waiting   int // sessions in the queue because of this tally's limit
+	waiting   int // sessions in the queue because of this tally's limit, or, of the pool's, of MaxStarting
 }
 
 // wants reports whether more sessions wait than places will be free soon.
@@ -127,7 +127,6 @@ func (p *Pool) enqueueLocked(s *session, fairness string) {
 	s.admitted = make(chan struct{})
 	s.place = p.queue.Push(fairness, s)
 	p.classifyLocked(s)
-	p.makeRoomLocked(s.group, s.scope)
 }
 
 // dequeueLocked ends the waiting of s. The caller must hold p.mu.
@@ -138,17 +137,22 @@ func (p *Pool) dequeueLocked(s *session) {
 	close(s.admitted)
 }
 
-// classifyLocked notes what s waits for now. The caller must hold p.mu.
+// classifyLocked notes what s waits for now, and makes room there if that is
+// another limit than before. The caller must hold p.mu.
 func (p *Pool) classifyLocked(s *session) limit {
 	l, _ := p.fullLocked(s.group, s.scope)
-	p.waitForLocked(s, l)
+	if l != s.waitsFor {
+		p.waitForLocked(s, l)
+		p.makeRoomLocked(s.group, s.scope)
+	}
 	return l
 }
 
 func (p *Pool) waitForLocked(s *session, l limit) {
 	count := func(l limit, by int) {
 		switch l {
-		case limitProcesses:
+		case limitProcesses, limitStarting:
+			// Who waits for the one may wait for the other a moment later.
 			p.tally.waiting += by
 		case limitServer:
 			s.group.tally.waiting += by
@@ -208,20 +212,27 @@ func (p *Pool) placeFreeLocked(g *serverGroup, sc *scopeGroup) {
 // makeRoomLocked closes spares and idle sessions for those that wait, at the
 // limit for all and at those of a server and a scope. The caller must hold p.mu.
 func (p *Pool) makeRoomLocked(g *serverGroup, sc *scopeGroup) {
-	for p.tally.wants() {
-		s := p.spares.oldest(nil)
-		if s == nil {
-			s = p.idle.oldest(nil)
+	for p.wantsLocked() {
+		s, ok := p.spares.Oldest(nil)
+		if !ok {
+			s, ok = p.idle.Oldest(nil)
 		}
-		if s == nil {
+		if !ok {
 			break
 		}
-		p.unlinkLocked(s, CloseEvicted)
+		p.unlinkLocked(s.Value, CloseEvicted)
 	}
 	p.makeRoomAmongLocked(&g.tally, g.members)
 	if sc != nil {
 		p.makeRoomAmongLocked(&sc.tally, sc.members)
 	}
+}
+
+// wantsLocked reports whether MaxProcesses keeps more sessions from starting than
+// will be able to soon. The caller must hold p.mu.
+func (p *Pool) wantsLocked() bool {
+	l := p.limits.MaxProcesses
+	return l > 0 && p.tally.processes >= l && p.tally.wants()
 }
 
 // makeRoomAmongLocked closes the longest idle ones of a set that is as small as
@@ -230,8 +241,8 @@ func (p *Pool) makeRoomAmongLocked(t *tally, members map[*session]struct{}) {
 	for t.wants() {
 		var oldest *session
 		for m := range members {
-			if m.idle.filed && (oldest == nil || m.spare && !oldest.spare ||
-				m.spare == oldest.spare && m.lastUsed < oldest.lastUsed) {
+			if m.idle.Filed() && (oldest == nil || m.spare && !oldest.spare ||
+				m.spare == oldest.spare && m.idle.Used < oldest.idle.Used) {
 				oldest = m
 			}
 		}
@@ -245,11 +256,10 @@ func (p *Pool) makeRoomAmongLocked(t *tally, members map[*session]struct{}) {
 // neededLocked reports whether another call waits for the place of s. The caller
 // must hold p.mu.
 func (p *Pool) neededLocked(s *session) bool {
-	needed := false
-	if s.process && p.queue.Len() > 0 {
-		s.tallies(func(t *tally) { needed = needed || t.wants() })
+	if !s.process || p.queue.Len() == 0 {
+		return false
 	}
-	return needed
+	return p.wantsLocked() || s.group.tally.wants() || s.scope != nil && s.scope.tally.wants()
 }
 
 // busyLocked is the refusal at a limit. The caller must hold p.mu.
@@ -267,7 +277,7 @@ const (
 // noteGrantLocked keeps the average time between grants.
 func (p *Pool) noteGrantLocked(now moment) {
 	if p.lastGrant != 0 {
-		p.grantGap += (now.since(p.lastGrant) - p.grantGap) / 4
+		p.grantGap += (now - p.lastGrant - p.grantGap) / 4
 	}
 	p.lastGrant = now
 }

@@ -327,3 +327,35 @@ func TestManyWaitersCancelInBoundedTime(t *testing.T) {
 		p.Close()
 	})
 }
+
+// Who had waited at one limit and then met another was left waiting, though idle
+// sessions could have made room there.
+func TestWaiterThatMovesOnToAnotherLimitGetsRoomThere(t *testing.T) {
+	exclusive := stdio
+	exclusive.Exclusive = true
+	t.Run("from server to scope", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			p := newPool(t, &fakes{}, &mcppool.Options{Limits: mcppool.Limits{MaxPerScope: 1}})
+			require.NoError(t, call(t.Context(), p, exclusive, "other"))
+			require.NoError(t, call(t.Context(), p, mcppool.Server{Command: "idle"}, "mine"))
+			start := time.Now()
+			require.NoError(t, call(within(t, time.Minute), p, exclusive, "mine"))
+			require.Zero(t, time.Since(start))
+		})
+	})
+	t.Run("from starting to processes", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			f := &fakes{connectTime: time.Second}
+			p := newPool(t, f, &mcppool.Options{Limits: mcppool.Limits{MaxProcesses: 2, MaxStarting: 1}})
+			start := time.Now()
+			var ends []<-chan error
+			for _, scope := range []string{"a", "b", "c"} {
+				ends = append(ends, after(func() error { return call(within(t, time.Minute), p, stdio, scope) }))
+			}
+			for _, end := range ends {
+				require.NoError(t, <-end)
+			}
+			require.Equal(t, 3*time.Second, time.Since(start))
+		})
+	})
+}

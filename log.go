@@ -19,7 +19,7 @@ func (p *Pool) log(level slog.Level, msg string, s *session, attrs ...slog.Attr)
 
 func (p *Pool) logOpened(s *session) {
 	p.log(slog.LevelInfo, "mcppool: session opened", s,
-		slog.Duration("took", p.now().since(s.opened)), slog.Bool("oneshot", s.oneShot))
+		slog.Duration("took", (p.now()-s.opened)), slog.Bool("oneshot", s.oneShot))
 }
 
 func (p *Pool) logStartFailed(s *session, err error) {

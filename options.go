@@ -75,6 +75,8 @@ type Options struct {
 	// Logger gets a line for each event of a session's life; default: none.
 	// Nothing is logged per call above slog.LevelDebug, and never a secret.
 	Logger *slog.Logger
+	// ShowScopes lets [Pool.Sessions] show scopes as they are, rather than a digest.
+	ShowScopes bool
 	// Trace is told what the pool does; default: nobody.
 	Trace *Trace
 }

@@ -13,7 +13,9 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/mcppool/mcppool/internal/breaker"
 	"github.com/mcppool/mcppool/internal/fairqueue"
+	"github.com/mcppool/mcppool/internal/idle"
 )
 
 // Pool keeps sessions with MCP servers between calls. It is made by [New], is
@@ -43,9 +45,9 @@ type Pool struct {
 	servers       map[digest]*serverGroup // all that are open, by server
 	scopes        map[string]*scopeGroup  // those of them that have a scope
 	kept          int                     // linked sessions
-	idle          idleSessions            // of them, those that nobody borrows
-	spares        idleSessions            // the connected ones
-	breakers      map[digest]*breaker     // of servers that failed lately
+	idle          idle.Lists[*session]    // of them, those that nobody borrows
+	spares        idle.Lists[*session]    // the connected ones
+	breakers      breaker.Set[digest]     // of servers that failed lately
 	breakerEvents []breakerEvent          // changes of those that have yet to be told of
 	reaper        reaper
 	watching      bool // the goroutines of watch.go are there
@@ -77,9 +79,6 @@ func New(opts *Options) (*Pool, error) {
 		sessions: make(map[key]*session),
 		servers:  make(map[digest]*serverGroup),
 		scopes:   make(map[string]*scopeGroup),
-		idle:     idleSessions{classes: make(map[time.Duration]*idleClass)},
-		spares:   idleSessions{classes: make(map[time.Duration]*idleClass)},
-		breakers: make(map[digest]*breaker),
 		closes:   make(map[CloseReason]uint64),
 		reaper:   reaper{wake: make(chan struct{}, 1)},
 	}
@@ -89,6 +88,7 @@ func New(opts *Options) (*Pool, error) {
 	p.life, p.end = context.WithCancel(context.Background())
 	p.done = p.life.Done()
 	p.limits = p.opts.Limits
+	p.breakers.Config = p.opts.Backoff.config()
 	if p.opts.Trace != nil {
 		p.trace = *p.opts.Trace
 	}

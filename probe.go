@@ -40,21 +40,36 @@ func (s *session) abandonPolicy() AbandonPolicy {
 
 // reassure looks whether a suspect session answers. The caller borrows it and
 // holds its call lock. When its own ctx ends meanwhile, the session stays suspect.
+// Of those who share a concurrent session one looks, and the others go on.
 func (s *session) reassure(ctx context.Context) error {
+	if !s.suspect.CompareAndSwap(true, false) {
+		return nil
+	}
 	probe, cancel := context.WithTimeout(ctx, s.pool.opts.probeTimeout())
 	defer cancel()
-	err := s.probe(probe)
+	err := s.probeSafely(probe)
 	switch {
 	case s.isKilled():
 		return s.cause
 	case s.isLost():
 		return errDead
 	case err == nil:
-		s.suspect.Store(false)
 		return nil
 	case ctx.Err() != nil:
+		s.suspect.Store(true)
 		return ctx.Err()
 	default:
 		return errWedged
 	}
+}
+
+// probeSafely takes a probe that panics for no answer: the caller may be a
+// goroutine of the pool, and holds the session.
+func (s *session) probeSafely(ctx context.Context) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = errors.New("the probe panicked: " + panicText(v))
+		}
+	}()
+	return s.probe(ctx)
 }

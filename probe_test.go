@@ -24,6 +24,7 @@ func (p probed) Probe(ctx context.Context) error { return p.probe(ctx, p.fake) }
 
 // probing makes a pool that probes after an abandoned call.
 func probing(t *testing.T, f *fakes, opts mcppool.Options, probe func(ctx context.Context, c *fake) error) *mcppool.Pool {
+	t.Helper()
 	opts.AfterAbandon = mcppool.Probe
 	opts.Dial = func(ctx context.Context, srv mcppool.Server) (mcppool.Client, error) {
 		c, err := f.dial(ctx, srv)
@@ -177,6 +178,35 @@ func TestHealthIntervalFindsWedgedIdleSessions(t *testing.T) {
 		synctest.Wait()
 		require.Equal(t, []int{1}, f.closed())
 		require.EqualValues(t, 1, p.Stats().Closed[mcppool.CloseWedged])
+	})
+}
+
+func TestHealthCheckDoesNotMakeASessionLookUsed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakes{}
+		p := probing(t, f, mcppool.Options{HealthInterval: 10 * time.Second, IdleTimeout: time.Minute},
+			func(ctx context.Context, c *fake) error { return c.sleep(ctx, 2*time.Second) })
+		require.NoError(t, call(t.Context(), p, stdio, "first"))
+		time.Sleep(11 * time.Second) // during the check of the first
+		require.NoError(t, call(t.Context(), p, stdio, "second"))
+		time.Sleep(49*time.Second + 5*time.Second)
+		synctest.Wait()
+		require.Equal(t, []int{1, 0}, f.closed(), "the first has expired, the second hasn't")
+		time.Sleep(11 * time.Second)
+		synctest.Wait()
+		require.Equal(t, []int{1, 1}, f.closed())
+		require.NoError(t, mcppool.CheckInvariants(p))
+	})
+}
+
+func TestProbeThatPanicsIsNoAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakes{call: slowCalls(time.Minute)}
+		p := probing(t, f, mcppool.Options{}, func(context.Context, *fake) error { panic("oh") })
+		require.Error(t, call(within(t, time.Second), p, stdio, "s"))
+		f.call = nil
+		require.NoError(t, call(t.Context(), p, stdio, "s"))
+		require.Len(t, f.all(), 2)
 	})
 }
 

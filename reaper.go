@@ -1,6 +1,10 @@
 package mcppool
 
-import "time"
+import (
+	"time"
+
+	"github.com/mcppool/mcppool/internal/idle"
+)
 
 // reaper closes idle sessions when their time is up. It is one goroutine, which
 // starts with the first session that can expire, sleeps until the next expiry,
@@ -50,7 +54,7 @@ func (p *Pool) reap() {
 
 		var expiry <-chan time.Time
 		if next != 0 {
-			timer.Reset(next.since(now))
+			timer.Reset(next - now)
 			expiry = timer.C
 		}
 		select {
@@ -64,11 +68,11 @@ func (p *Pool) reap() {
 
 // expireLocked closes what has expired in a list, and gives when the next one
 // does, or zero. The caller must hold p.mu.
-func (p *Pool) expireLocked(list *idleSessions, now moment) moment {
-	s, next := list.expired(now)
-	for s != nil {
-		p.unlinkLocked(s, CloseIdle)
-		s, next = list.expired(now)
+func (p *Pool) expireLocked(list *idle.Lists[*session], now moment) moment {
+	e, next := list.Expired(now)
+	for e != nil {
+		p.unlinkLocked(e.Value, CloseIdle)
+		e, next = list.Expired(now)
 	}
 	return next
 }

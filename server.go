@@ -42,7 +42,7 @@ type Server struct {
 
 	// The fields below say how the sessions of the server are kept. They are no
 	// part of its identity: Servers that differ only in them are the same
-	// configuration.
+	// configuration, and what the call said that opened a session counts for it.
 
 	// IdleTimeout is how long a session is kept after its last call; zero means
 	// [Options.IdleTimeout], negative for ever.

@@ -11,6 +11,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/mcppool/mcppool/internal/fairqueue"
+	"github.com/mcppool/mcppool/internal/idle"
 )
 
 // session is one connection of one (server, scope): for stdio, one process
@@ -35,7 +36,7 @@ type session struct {
 	label  string // srv.String()
 	group  *serverGroup
 	opened moment
-	values context.Context // the values of the ctx of the caller that began it
+	values context.Context // the values of the ctx of the caller that began it, until it is connected
 	hurry  time.Time       // that caller's deadline; zero for none
 
 	// callLock is held during a call; nil when calls may overlap. It is a channel
@@ -75,16 +76,16 @@ type session struct {
 	spare         bool
 	refill        bool               // its server wants spares, which are seen to when it is given back
 	process       bool               // it counts in the tallies once it has started
+	trial         bool               // of a server that was held off
 	ran           bool               // it has started
 	inFlight      int                // borrowers, waiting ones included
 	cancelConnect context.CancelFunc // while connecting
 	reason        CloseReason        // of the unlinking, or of the kill if that came first
 	calls         uint64
 	liveSince     moment
-	lastUsed      moment
 	recycleAt     moment // when it is too old; zero for never
 	heavy         bool   // it uses too much memory
-	idle          idleLink
+	idle          idle.Entry[*session]
 	place         *fairqueue.Item[*session] // in the queue; nil when it isn't
 	waitsFor      limit
 }
@@ -129,7 +130,7 @@ type scopeGroup struct {
 func (p *Pool) newSessionLocked(ctx context.Context, k key, srv *Server, spare bool) (*session, error) {
 	now := p.now()
 	label := srv.base() + "-" + shortHex(k.server)
-	if err := p.heldOffLocked(k.server, label, now); err != nil {
+	if err := p.heldOffLocked(k.server, label); err != nil {
 		return nil, err
 	}
 	g := p.servers[k.server]
@@ -168,8 +169,9 @@ func (p *Pool) newSessionLocked(ctx context.Context, k key, srv *Server, spare b
 		spare:   spare,
 	}
 	if t := p.opts.Recycle.MaxLifetime; t > 0 {
-		s.recycleAt = now.add(t - rand.N(t/10+1))
+		s.recycleAt = now + t - rand.N(t/10+1)
 	}
+	s.idle.Value = s
 	g.members[s] = struct{}{}
 	p.open++
 	p.states[stateQueued]++
@@ -221,7 +223,7 @@ func (p *Pool) assignLocked(s *session, k key, srv *Server) {
 	}
 	s.linked = true
 	p.kept++
-	s.idle.class = p.idle.join(p.opts.idleTimeoutOf(srv))
+	p.idle.Join(&s.idle, p.opts.idleTimeoutOf(srv))
 }
 
 // startLocked begins the connect of s. The caller must hold p.mu.
@@ -243,7 +245,7 @@ func (p *Pool) unlinkLocked(s *session, why CloseReason) {
 			p.evicted++
 		}
 		if why == CloseCrashed && s.state == stateLive {
-			p.diedLocked(s, p.now())
+			p.diedLocked(s)
 		}
 	}
 	switch {
@@ -264,14 +266,13 @@ func (p *Pool) unlinkLocked(s *session, why CloseReason) {
 }
 
 // unfileLocked ends the keeping of s. The caller must hold p.mu.
-func (p *Pool) unfileLocked(s *session, list *idleSessions) {
+func (p *Pool) unfileLocked(s *session, list *idle.Lists[*session]) {
 	if s.linked {
 		s.linked = false
 		p.kept--
 	}
 	s.stale.Store(true)
-	list.remove(s)
-	list.leave(s.idle.class)
+	list.Leave(&s.idle)
 }
 
 // killLocked closes s now, under its borrowers, whose calls fail with cause.

@@ -227,7 +227,7 @@ func TestListToolsEndsWhenTheCursorDoesNotMove(t *testing.T) {
 }
 
 func TestSessionsIsASnapshotWhoseLoopMayCallThePool(t *testing.T) {
-	p := newPool(t, &fakes{}, nil)
+	p := newPool(t, &fakes{}, &mcppool.Options{ShowScopes: true})
 	for _, scope := range []string{"a", "b", "c"} {
 		require.NoError(t, call(t.Context(), p, stdio, scope))
 	}

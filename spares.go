@@ -66,11 +66,11 @@ func (p *Pool) startSpares(ctx context.Context, srv *Server, n int) (started []*
 func (p *Pool) spareReadyLocked(s *session) {
 	s.group.starting--
 	s.group.spares = append(s.group.spares, s)
-	s.lastUsed = p.now()
-	s.idle.class = p.spares.join(p.opts.idleTimeoutOf(&s.srv))
-	p.spares.file(s)
-	if t := s.idle.class.timeout; t > 0 {
-		p.expiresLocked(s.lastUsed.add(t))
+	s.idle.Used = p.now()
+	p.spares.Join(&s.idle, p.opts.idleTimeoutOf(&s.srv))
+	p.spares.File(&s.idle)
+	if t := s.idle.Timeout(); t > 0 {
+		p.expiresLocked(s.idle.Used + t)
 	}
 }
 
@@ -88,9 +88,8 @@ func (p *Pool) takeSpareLocked(k key, srv *Server) *session {
 			return nil // it waits, as it would for a new one
 		}
 		g.spares = g.spares[:len(g.spares)-1]
-		p.spares.remove(s)
-		p.spares.leave(s.idle.class)
-		s.spare = false
+		p.spares.Leave(&s.idle)
+		s.spare, s.idle.Used = false, 0
 		s.inFlight = 1
 		p.assignLocked(s, k, srv)
 		if s.linked {
@@ -114,16 +113,15 @@ func (p *Pool) dropSpareLocked(s *session) {
 	p.unfileLocked(s, &p.spares)
 }
 
-// refillLocked begins the connects of missing spares, if nobody waits for a place
-// and there is room. The caller must hold p.mu.
-func (p *Pool) refillLocked(srv *Server) {
-	k := key{server: digestOf(srv)}
+// refillLocked begins the connects of missing spares of a server that starts, if
+// nobody waits for a place and there is room. The caller must hold p.mu.
+func (p *Pool) refillLocked(d digest, srv *Server) {
 	for !p.closed && p.queue.Len() == 0 {
-		// The group is looked up each time: it may be gone, or be made by the spare.
-		if g := p.servers[k.server]; g != nil && len(g.spares)+g.starting >= srv.Spares {
+		// Looked up each time: a server without sessions is forgotten.
+		if g := p.servers[d]; g != nil && len(g.spares)+g.starting >= srv.Spares {
 			return
 		}
-		if _, err := p.newSessionLocked(context.Background(), k, srv, true); err != nil {
+		if _, err := p.newSessionLocked(context.Background(), key{server: d}, srv, true); err != nil {
 			return
 		}
 	}

@@ -188,3 +188,17 @@ func TestSparesAreRefilledWhenTheLastSessionOfTheServerIsGone(t *testing.T) {
 		require.Equal(t, 2, p.Stats().Spares)
 	})
 }
+
+// The group of a server without sessions is forgotten, and spares were counted in
+// the forgotten one: the pool started them without end, its lock held.
+func TestSparesOfAServerThatDoesNotStartAreNotStartedWithoutEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakes{connectErr: errors.New("no luck")}
+		p := newPool(t, f, nil)
+		var start *mcppool.StartError
+		require.ErrorAs(t, call(t.Context(), p, withSpares(2), "s"), &start)
+		synctest.Wait()
+		require.Equal(t, 1, f.dialed(), "a server that doesn't start gets no spares")
+		require.Zero(t, p.Stats().Open)
+	})
+}

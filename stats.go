@@ -5,6 +5,10 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/mcppool/mcppool/internal/keyed"
 )
 
 // CloseReason says why a session ended.
@@ -20,6 +24,7 @@ const (
 	CloseCrashed      CloseReason = "crashed"       // the connection was lost
 	CloseServerClosed CloseReason = "server closed" // CloseServer, CloseCommand, or a Check that said no
 	CloseScopeClosed  CloseReason = "scope closed"  // CloseScope
+	CloseByID         CloseReason = "closed by id"  // CloseSession
 	CloseRetired      CloseReason = "retired"       // RetireServer
 	CloseShutdown     CloseReason = "shutdown"      // Shutdown or Close
 	CloseEvicted      CloseReason = "evicted"       // another call needed its place at a limit
@@ -67,8 +72,8 @@ func (p *Pool) Stats() Stats {
 		Live:       p.states[stateLive],
 		Closing:    p.states[stateClosing],
 		Kept:       p.kept,
-		Idle:       p.idle.len,
-		Spares:     p.spares.len,
+		Idle:       p.idle.Len(),
+		Spares:     p.spares.Len(),
 		Processes:  p.tally.processes,
 		Waiting:    p.waiting,
 		Connects:   p.connects,
@@ -85,19 +90,29 @@ func (p *Pool) Stats() Stats {
 	return s
 }
 
-// SessionInfo describes a session at one moment.
+// SessionInfo describes a session at one moment. Texts of the server have known
+// secrets blanked, but are the server's: whoever shows them has to escape them.
 type SessionInfo struct {
-	ID       string // never used twice
-	Server   string // its label (see [Server.String])
-	Scope    string
-	State    string // "queued", "connecting", "live", "closing"
-	OneShot  bool
-	Spare    bool
-	Kept     bool // calls can find it
-	Opened   time.Time
-	LastUsed time.Time // when it was last given back; zero when it never was
-	InFlight int       // borrowers, waiting ones included
-	Calls    uint64    // tool calls that were sent and have ended
+	ID      string // never used twice
+	Server  string // its label (see [Server.String])
+	Scope   string // a keyed digest of the scope, or itself with [Options.ShowScopes]; empty without one
+	State   string // "queued", "connecting", "live", "closing"
+	Kept    bool   // calls can find it
+	OneShot bool
+	Spare   bool
+
+	Opened    time.Time
+	LastUsed  time.Time // when it was last given back; zero when it never was
+	InFlight  int       // borrowers, waiting ones included
+	Calls     uint64    // tool calls that have ended
+	Tool      string    // the tool that is being called, or empty
+	ToolSince time.Time
+	LastError string // of a call
+
+	PID      int                 // of its process; 0 when it has none, or it isn't known
+	Protocol string              // the revision that is spoken
+	Info     *mcp.Implementation // what the server says that it is; nil when it isn't known
+	Stderr   string              // the tail of what it wrote there
 }
 
 // infoChunk is how many sessions are described under one hold of the lock.
@@ -106,27 +121,51 @@ const infoChunk = 128
 // Sessions gives the sessions that are open, in no order. It is a snapshot: the
 // loop's body may call the pool. One that closes meanwhile may be left out.
 func (p *Pool) Sessions() iter.Seq[SessionInfo] {
-	return func(yield func(SessionInfo) bool) {
-		p.mu.Lock()
-		all := make([]*session, 0, p.open)
+	return p.describe(func(all []*session) []*session {
+		all = slices.Grow(all, p.open)
 		for _, g := range p.servers {
 			for s := range g.members {
 				all = append(all, s)
 			}
 		}
+		return all
+	})
+}
+
+// SessionsOf is [Pool.Sessions] for the sessions of one scope.
+func (p *Pool) SessionsOf(scope string) iter.Seq[SessionInfo] {
+	return p.describe(func(all []*session) []*session {
+		if sc := p.scopes[scope]; sc != nil {
+			for s := range sc.members {
+				all = append(all, s)
+			}
+		}
+		return all
+	})
+}
+
+// describe gives the sessions that collect finds under the lock, which it doesn't
+// hold for all of them at once.
+func (p *Pool) describe(collect func([]*session) []*session) iter.Seq[SessionInfo] {
+	return func(yield func(SessionInfo) bool) {
+		p.mu.Lock()
+		all := collect(nil)
 		p.mu.Unlock()
-		infos := make([]SessionInfo, 0, infoChunk)
+		infos := make([]SessionInfo, 0, min(len(all), infoChunk))
 		for chunk := range slices.Chunk(all, infoChunk) {
 			infos = infos[:0]
+			shown := chunk[:0]
 			p.mu.Lock()
 			for _, s := range chunk {
 				if s.state != stateClosed {
 					infos = append(infos, s.infoLocked())
+					shown = append(shown, s)
 				}
 			}
 			p.mu.Unlock()
-			for _, info := range infos {
-				if !yield(info) {
+			for i := range infos {
+				shown[i].addDetails(&infos[i])
+				if !yield(infos[i]) {
 					return
 				}
 			}
@@ -141,12 +180,59 @@ func (s *session) infoLocked() SessionInfo {
 		Server:   s.label,
 		Scope:    s.key.scope,
 		State:    s.state.String(),
+		Kept:     s.linked,
 		OneShot:  s.oneShot,
 		Spare:    s.spare,
-		Kept:     s.linked,
 		Opened:   s.pool.wall(s.opened),
-		LastUsed: s.pool.wall(s.lastUsed),
+		LastUsed: s.lastUsed(),
 		InFlight: s.inFlight,
 		Calls:    s.calls,
 	}
+}
+
+// addDetails adds what isn't protected by the pool's lock.
+func (s *session) addDetails(i *SessionInfo) {
+	if i.Scope != "" && !s.pool.opts.ShowScopes {
+		i.Scope = "scope-" + shortHex(keyed.New(nil).Text(i.Scope).Sum())
+	}
+	tool, since := s.current.get()
+	i.Tool, i.ToolSince = tool, s.pool.wall(since)
+	if err := s.lastErr.Load(); err != nil {
+		i.LastError = (*err).Error()
+	}
+	select {
+	case <-s.ready:
+	default:
+		return // its connect is under way
+	}
+	if s.info != nil {
+		i.Protocol, i.Info = s.info.ProtocolVersion, &s.info.ServerInfo
+	}
+	if c, ok := s.client.(processReporter); ok {
+		i.PID, i.Stderr = c.process()
+	}
+}
+
+// CloseSession closes one session as [Pool.CloseServer] does. It reports whether
+// there was one of that id.
+func (p *Pool) CloseSession(id string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, g := range p.servers {
+		for s := range g.members {
+			if s.id == id && s.state < stateClosing {
+				p.killLocked(s, ErrServerClosed, CloseByID)
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// lastUsed is when s was last given back. The caller must hold s.pool.mu.
+func (s *session) lastUsed() time.Time {
+	if s.spare {
+		return time.Time{}
+	}
+	return s.pool.wall(s.idle.Used)
 }

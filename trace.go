@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/mcppool/mcppool/internal/hook"
 )
 
 // Trace tells what a pool does, while it does it. Each func may be nil; those
@@ -72,8 +74,9 @@ type CallDone struct {
 // Outcome sorts the ends of calls.
 type Outcome string
 
+// The ends that a call can have.
 const (
-	OutcomeOK        Outcome = "ok"
+	OutcomeOK        Outcome = "ok"         // the tool answered
 	OutcomeToolError Outcome = "tool error" // a result with IsError
 	OutcomeRPCError  Outcome = "rpc error"  // a JSON-RPC error
 	OutcomeTimeout   Outcome = "timeout"    // the caller's deadline
@@ -101,54 +104,19 @@ func MergeTraces(traces ...*Trace) *Trace {
 		if t == nil {
 			continue
 		}
-		all.WaitBegin = both3(all.WaitBegin, t.WaitBegin)
-		all.WaitEnd = both5(all.WaitEnd, t.WaitEnd)
-		all.ConnectBegin = both2(all.ConnectBegin, t.ConnectBegin)
-		all.ConnectEnd = both3(all.ConnectEnd, t.ConnectEnd)
-		all.CallBegin = both3(all.CallBegin, t.CallBegin)
-		all.CallEnd = both4(all.CallEnd, t.CallEnd)
-		all.SessionOpened = both2(all.SessionOpened, t.SessionOpened)
-		all.SessionClosed = both3(all.SessionClosed, t.SessionClosed)
-		all.BreakerChanged = both3(all.BreakerChanged, t.BreakerChanged)
-		all.Junk = both3(all.Junk, t.Junk)
-		all.Stderr = both2(all.Stderr, t.Stderr)
+		all.WaitBegin = hook.Join3(all.WaitBegin, t.WaitBegin)
+		all.WaitEnd = hook.Join5(all.WaitEnd, t.WaitEnd)
+		all.ConnectBegin = hook.Join2(all.ConnectBegin, t.ConnectBegin)
+		all.ConnectEnd = hook.Join3(all.ConnectEnd, t.ConnectEnd)
+		all.CallBegin = hook.Join3(all.CallBegin, t.CallBegin)
+		all.CallEnd = hook.Join4(all.CallEnd, t.CallEnd)
+		all.SessionOpened = hook.Join2(all.SessionOpened, t.SessionOpened)
+		all.SessionClosed = hook.Join3(all.SessionClosed, t.SessionClosed)
+		all.BreakerChanged = hook.Join3(all.BreakerChanged, t.BreakerChanged)
+		all.Junk = hook.Join3(all.Junk, t.Junk)
+		all.Stderr = hook.Join2(all.Stderr, t.Stderr)
 	}
 	return &all
-}
-
-func both2[A, B any](f, g func(A, B)) func(A, B) {
-	if f == nil || g == nil {
-		return either(f, g, f == nil)
-	}
-	return func(a A, b B) { f(a, b); g(a, b) }
-}
-
-func both3[A, B, C any](f, g func(A, B, C)) func(A, B, C) {
-	if f == nil || g == nil {
-		return either(f, g, f == nil)
-	}
-	return func(a A, b B, c C) { f(a, b, c); g(a, b, c) }
-}
-
-func both4[A, B, C, D any](f, g func(A, B, C, D)) func(A, B, C, D) {
-	if f == nil || g == nil {
-		return either(f, g, f == nil)
-	}
-	return func(a A, b B, c C, d D) { f(a, b, c, d); g(a, b, c, d) }
-}
-
-func both5[A, B, C, D, E any](f, g func(A, B, C, D, E)) func(A, B, C, D, E) {
-	if f == nil || g == nil {
-		return either(f, g, f == nil)
-	}
-	return func(a A, b B, c C, d D, e E) { f(a, b, c, d, e); g(a, b, c, d, e) }
-}
-
-func either[F any](f, g F, second bool) F {
-	if second {
-		return g
-	}
-	return f
 }
 
 // wait tells that a call waits, and gives what tells the end of it.
@@ -163,7 +131,7 @@ func (s *session) wait(ctx context.Context, what WaitFor) (end func(error)) {
 	}
 	return func(err error) {
 		if t.WaitEnd != nil {
-			t.WaitEnd(ctx, from, what, s.pool.now().since(begun), err)
+			t.WaitEnd(ctx, from, what, s.pool.now()-begun, err)
 		}
 	}
 }

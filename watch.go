@@ -41,7 +41,7 @@ func (p *Pool) every(d time.Duration, f func(ctx context.Context)) {
 	}
 }
 
-// maxProbes bounds how many idle sessions are looked at at a time.
+// maxProbes bounds how many idle sessions are checked at a time.
 const maxProbes = 8
 
 // checkHealth looks whether the idle sessions answer, and closes those that
@@ -49,12 +49,12 @@ const maxProbes = 8
 func (p *Pool) checkHealth(ctx context.Context) {
 	p.mu.Lock()
 	var idle []*session
-	for s := range p.idle.all {
+	for s := range p.idle.All {
 		s.inFlight++
 		idle = append(idle, s)
 	}
 	for _, s := range idle {
-		p.idle.remove(s)
+		p.idle.Remove(&s.idle)
 	}
 	p.mu.Unlock()
 	var wg sync.WaitGroup
@@ -80,6 +80,7 @@ func (p *Pool) checkOne(ctx context.Context, s *session) {
 		}
 	}
 	if held {
+		s.suspect.Store(true)
 		switch err := s.reassure(ctx); err {
 		case errWedged:
 			why = CloseWedged
@@ -90,7 +91,7 @@ func (p *Pool) checkOne(ctx context.Context, s *session) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.leaveLocked(s, why, s.lastUsed)
+	p.leaveLocked(s, why, s.idle.Used)
 }
 
 // checkMemory marks the sessions whose process trees use too much.

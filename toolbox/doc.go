@@ -1,0 +1,17 @@
+// Package toolbox presents many MCP servers as one set of tools for an agent
+// loop: [Box.Tools] lists them under names that model APIs accept, and
+// [Box.Dispatch] runs whatever the model called, in the session that belongs to
+// the conversation, and answers with text for the model.
+//
+// Which servers there are is a [Catalog]'s to say: a fixed set ([NewStatic]),
+// mcpServers configuration files ([LoadConfig], [WatchConfig]), or the caller's
+// own database. It is asked for every call, so that an edit counts at once, and
+// again right before the call is sent.
+//
+// Every call ends with an [Output] whose text the model can be given as it is.
+// It begins with "Error: " when the call failed, and holds neither the
+// configuration nor what a server wrote to stderr; those are in Output.Err, for
+// logs.
+//
+// A box needs no closing; the pool under it does, and so does a watched catalog.
+package toolbox

@@ -1,0 +1,24 @@
+package toolbox
+
+var (
+	SplitName    = splitName
+	ServerPartIs = serverPartIs
+	ToolPartIs   = toolPartIs
+	PlainJSON    = plainJSON
+)
+
+const MaxListings = maxListings
+
+// Listings counts the configurations whose tools are remembered.
+func Listings(b *Box) int {
+	b.listings.mu.Lock()
+	defer b.listings.mu.Unlock()
+	n := 0
+	for _, same := range b.listings.byKey {
+		n += len(same)
+	}
+	if n != b.listings.count {
+		panic("bug: the count is wrong")
+	}
+	return n
+}

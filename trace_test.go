@@ -1,0 +1,297 @@
+package mcppool_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/mcppool/mcppool"
+)
+
+// tracer writes down what it is told, a line for each event.
+type tracer struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (tr *tracer) addf(format string, args ...any) {
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	tr.lines = append(tr.lines, fmt.Sprintf(format, args...))
+}
+
+// take gives the lines since the last time.
+func (tr *tracer) take() []string {
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	lines := tr.lines
+	tr.lines = nil
+	return lines
+}
+
+func (tr *tracer) trace() *mcppool.Trace {
+	return &mcppool.Trace{
+		WaitBegin: func(_ context.Context, _ mcppool.Origin, what mcppool.WaitFor) { tr.addf("wait %s", what) },
+		WaitEnd: func(_ context.Context, _ mcppool.Origin, what mcppool.WaitFor, took time.Duration, err error) {
+			tr.addf("waited %s %s %v", what, took, err)
+		},
+		ConnectBegin: func(_ context.Context, from mcppool.Origin) { tr.addf("connect %s", from.Scope) },
+		ConnectEnd: func(_ context.Context, _ mcppool.Origin, d mcppool.ConnectDone) {
+			tr.addf("connected %s %v", d.Took, d.Err)
+		},
+		CallBegin: func(_ context.Context, _ mcppool.Origin, tool string) { tr.addf("call %s", tool) },
+		CallEnd: func(_ context.Context, _ mcppool.Origin, _ string, d mcppool.CallDone) {
+			tr.addf("called %s %s", d.Took, d.Outcome)
+		},
+		SessionOpened: func(_ mcppool.Origin, spare bool) { tr.addf("opened %v", spare) },
+		SessionClosed: func(_ mcppool.Origin, why mcppool.CloseReason, lived time.Duration) {
+			tr.addf("closed %s %s", why, lived)
+		},
+		BreakerChanged: func(_ string, state mcppool.BreakerState, pause time.Duration) {
+			tr.addf("breaker %s %v", state, pause > 0)
+		},
+	}
+}
+
+func TestTraceTellsTheStoryOfEachWayACallCanGo(t *testing.T) {
+	slow := slowCalls(time.Second)
+	for name, tc := range map[string]struct {
+		f     *fakes
+		opts  mcppool.Options
+		play  func(t *testing.T, p *mcppool.Pool, f *fakes)
+		story []string
+	}{
+		"cold, then warm": {&fakes{connectTime: time.Second, call: slow}, mcppool.Options{}, func(t *testing.T, p *mcppool.Pool, _ *fakes) {
+			t.Helper()
+			require.NoError(t, call(t.Context(), p, stdio, "s"))
+			require.NoError(t, call(t.Context(), p, stdio, "s"))
+		}, []string{
+			"wait connect", "connect s", "opened false", "connected 1s <nil>", "waited connect 1s <nil>", "call t", "called 1s ok",
+			"call t", "called 1s ok",
+		}},
+		"one-shot": {&fakes{}, mcppool.Options{}, func(t *testing.T, p *mcppool.Pool, _ *fakes) {
+			t.Helper()
+			require.NoError(t, call(t.Context(), p, stdio, ""))
+		}, []string{
+			"wait connect", "connect ", "opened false", "connected 0s <nil>", "waited connect 0s <nil>", "call t", "called 0s ok",
+			"closed one-shot 0s",
+		}},
+		"turn": {&fakes{call: slow}, mcppool.Options{}, func(t *testing.T, p *mcppool.Pool, _ *fakes) {
+			t.Helper()
+			first := after(func() error { return call(t.Context(), p, stdio, "s") })
+			synctest.Wait()
+			require.NoError(t, call(t.Context(), p, stdio, "s"))
+			require.NoError(t, <-first)
+		}, []string{
+			"wait connect", "connect s", "opened false", "connected 0s <nil>", "waited connect 0s <nil>", "call t",
+			"wait turn", "called 1s ok", "waited turn 1s <nil>", "call t", "called 1s ok",
+		}},
+		"limit": {&fakes{call: slow}, mcppool.Options{Limits: mcppool.Limits{MaxProcesses: 1}}, func(t *testing.T, p *mcppool.Pool, _ *fakes) {
+			t.Helper()
+			first := after(func() error { return call(t.Context(), p, stdio, "a") })
+			synctest.Wait()
+			require.NoError(t, <-first)
+			second := after(func() error { return call(t.Context(), p, stdio, "b") })
+			require.NoError(t, <-second)
+		}, []string{
+			"wait connect", "connect a", "opened false", "connected 0s <nil>", "waited connect 0s <nil>", "call t", "called 1s ok",
+			"wait limit", "closed evicted 1s", "waited limit 0s <nil>", "wait connect", "connect b", "opened false", "connected 0s <nil>",
+			"waited connect 0s <nil>", "call t", "called 1s ok",
+		}},
+		"timeout": {&fakes{call: slow}, mcppool.Options{}, func(t *testing.T, p *mcppool.Pool, _ *fakes) {
+			t.Helper()
+			require.Error(t, call(within(t, time.Second/2), p, stdio, "s"))
+		}, []string{
+			"wait connect", "connect s", "opened false", "connected 0s <nil>", "waited connect 0s <nil>", "call t", "called 500ms timeout",
+			"closed timeout 500ms",
+		}},
+		"start failed": {&fakes{connectErr: errors.New("broken")}, mcppool.Options{Backoff: mcppool.Backoff{After: 1}}, func(t *testing.T, p *mcppool.Pool, f *fakes) {
+			t.Helper()
+			require.Error(t, call(t.Context(), p, stdio, "s"))
+			synctest.Wait()
+			f.connectErr = nil
+			time.Sleep(time.Second)
+			require.NoError(t, call(t.Context(), p, stdio, "s"))
+			time.Sleep(time.Minute)
+			require.NoError(t, call(t.Context(), p, stdio, "other"))
+		}, []string{
+			"wait connect", "connect s", "connected 0s broken", "breaker open true", "waited connect 0s broken",
+			"wait connect", "breaker half-open false", "connect s", "opened false", "connected 0s <nil>", "waited connect 0s <nil>",
+			"call t", "called 0s ok",
+			"wait connect", "breaker closed false", "connect other", "opened false", "connected 0s <nil>", "waited connect 0s <nil>",
+			"call t", "called 0s ok",
+		}},
+		"crash": {&fakes{call: func(_ context.Context, c *fake, _ mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			c.die()
+			return nil, errors.New("EOF")
+		}}, mcppool.Options{}, func(t *testing.T, p *mcppool.Pool, _ *fakes) {
+			t.Helper()
+			require.Error(t, call(t.Context(), p, stdio, "s"))
+		}, []string{
+			"wait connect", "connect s", "opened false", "connected 0s <nil>", "waited connect 0s <nil>", "call t", "called 0s lost",
+			"closed crashed 0s",
+		}},
+		"spare": {&fakes{}, mcppool.Options{}, func(t *testing.T, p *mcppool.Pool, _ *fakes) {
+			t.Helper()
+			require.NoError(t, p.Prewarm(t.Context(), stdio, 1))
+			require.NoError(t, call(t.Context(), p, stdio, "s"))
+		}, []string{"connect ", "opened true", "connected 0s <nil>", "call t", "called 0s ok"}},
+		"closed": {&fakes{call: slow}, mcppool.Options{}, func(t *testing.T, p *mcppool.Pool, _ *fakes) {
+			t.Helper()
+			c := after(func() error { return call(t.Context(), p, stdio, "s") })
+			synctest.Wait()
+			p.CloseScope("s")
+			require.Error(t, <-c)
+		}, []string{
+			"wait connect", "connect s", "opened false", "connected 0s <nil>", "waited connect 0s <nil>", "call t",
+			"called 0s closed", "closed scope closed 0s",
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var tr tracer
+				tc.opts.Trace = tr.trace()
+				p := newPool(t, tc.f, &tc.opts)
+				tc.play(t, p, tc.f)
+				synctest.Wait()
+				var story []string
+				for _, line := range tr.take() {
+					if i := strings.Index(line, "mcppool: server-"); i >= 0 {
+						line = line[:i] + "broken" // whatever else a StartError says
+					}
+					story = append(story, line)
+				}
+				// What two goroutines do at the same moment may be told in either order.
+				require.ElementsMatch(t, tc.story, story, "%q", story)
+				require.Equal(t, only("call", tc.story), only("call", story))
+				require.Equal(t, only("connect", tc.story), only("connect", story))
+			})
+		})
+	}
+}
+
+// only keeps the lines that begin with a word, in its forms.
+func only(word string, lines []string) (kept []string) {
+	for _, l := range lines {
+		if strings.HasPrefix(l, word) {
+			kept = append(kept, l)
+		}
+	}
+	return kept
+}
+
+func TestMergedTracesAreToldInTurn(t *testing.T) {
+	var a, b tracer
+	p := newPool(t, &fakes{}, &mcppool.Options{Trace: mcppool.MergeTraces(a.trace(), nil, b.trace())})
+	require.NoError(t, call(t.Context(), p, stdio, "s"))
+	require.NoError(t, p.Close())
+	require.NotEmpty(t, a.lines)
+	require.ElementsMatch(t, a.lines, b.lines)
+	require.Nil(t, mcppool.MergeTraces().CallEnd)
+}
+
+func TestTraceMayCallThePool(t *testing.T) {
+	var p *mcppool.Pool
+	look := func() {
+		p.Stats()
+		for range p.Sessions() {
+		}
+		p.CloseIdle(time.Hour)
+	}
+	p = newPool(t, &fakes{}, &mcppool.Options{Trace: &mcppool.Trace{
+		WaitBegin:     func(context.Context, mcppool.Origin, mcppool.WaitFor) { look() },
+		ConnectBegin:  func(context.Context, mcppool.Origin) { look() },
+		CallBegin:     func(context.Context, mcppool.Origin, string) { look() },
+		CallEnd:       func(context.Context, mcppool.Origin, string, mcppool.CallDone) { look() },
+		SessionOpened: func(mcppool.Origin, bool) { look() },
+		SessionClosed: func(mcppool.Origin, mcppool.CloseReason, time.Duration) { look() },
+	}})
+	require.NoError(t, call(t.Context(), p, stdio, "s"))
+}
+
+func TestSessionsShowWhatTheyAreBusyWith(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakes{call: slowCalls(time.Minute)}
+		p := newPool(t, f, nil)
+		require.Error(t, call(within(t, time.Second), p, withProbe(stdio), "s"))
+		c := after(func() error { return call(t.Context(), p, withProbe(stdio), "s") })
+		synctest.Wait()
+		begun := time.Now()
+		time.Sleep(time.Second)
+		n := 0
+		for s := range p.SessionsOf("s") {
+			n++
+			require.Equal(t, "t", s.Tool)
+			require.Equal(t, begun.Round(0), s.ToolSince)
+			require.Contains(t, s.LastError, "deadline")
+			require.True(t, strings.HasPrefix(s.Scope, "scope-"), s.Scope)
+			require.True(t, p.CloseSession(s.ID))
+			require.False(t, p.CloseSession(s.ID))
+		}
+		require.Equal(t, 1, n)
+		require.ErrorIs(t, <-c, mcppool.ErrServerClosed)
+		for range p.SessionsOf("other") {
+			t.Error("another scope's session")
+		}
+	})
+}
+
+func withProbe(srv mcppool.Server) mcppool.Server {
+	srv.AfterAbandon = mcppool.Probe
+	return srv
+}
+
+func TestCallsAreCountedByHowTheyEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakes{}
+		p := newPool(t, f, nil)
+		ends := []struct {
+			how mcppool.Outcome
+			do  func(ctx context.Context, c *fake, req mcp.CallToolRequest) (*mcp.CallToolResult, error)
+		}{
+			{mcppool.OutcomeOK, nil},
+			{mcppool.OutcomeToolError, func(context.Context, *fake, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				return mcp.NewToolResultError("no"), nil
+			}},
+			{mcppool.OutcomeRPCError, func(context.Context, *fake, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				return nil, &mcppool.RPCError{Code: 1}
+			}},
+			{mcppool.OutcomeTimeout, slowCalls(time.Hour)},
+			{mcppool.OutcomeLost, func(_ context.Context, c *fake, _ mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				c.die()
+				return nil, errors.New("EOF")
+			}},
+			{mcppool.OutcomeClosed, func(ctx context.Context, c *fake, _ mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				p.CloseServer(stdio)
+				return nil, c.sleep(ctx, time.Hour)
+			}},
+			{mcppool.OutcomeOther, func(context.Context, *fake, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				return nil, errors.New("odd")
+			}},
+		}
+		for _, e := range ends {
+			f.call = e.do
+			_ = call(within(t, time.Second), p, stdio, "s")
+			require.EqualValues(t, 1, p.Stats().Outcomes[e.how], e.how)
+		}
+		f.connectErr = errors.New("broken")
+		require.Error(t, call(t.Context(), p, other(1), "s"))
+		s := p.Stats()
+		require.EqualValues(t, 1, s.Outcomes[mcppool.OutcomeNotSent])
+		require.EqualValues(t, len(ends)+1, s.Calls)
+		var closed uint64
+		for _, n := range s.Closed {
+			closed += n
+		}
+		require.Equal(t, s.Connects, s.Opened+s.Failures)
+		require.Equal(t, s.Connects, uint64(s.Open)+closed)
+	})
+}
