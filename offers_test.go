@@ -198,6 +198,18 @@ func TestProcessKilledWhileIdleIsGoneWithoutACall(t *testing.T) {
 	require.NoError(t, mcppool.CheckInvariants(p))
 }
 
+func TestSpareThatDiesWhileItConnectsIsNotKept(t *testing.T) {
+	f := &fakes{}
+	p := newPool(t, f, &mcppool.Options{Dial: func(ctx context.Context, srv mcppool.Server) (mcppool.Client, error) {
+		c, err := f.dial(ctx, srv)
+		c.(*fake).die()
+		return c, err
+	}})
+	require.NoError(t, p.Prewarm(t.Context(), stdio, 1))
+	require.Eventually(t, func() bool { return p.Stats().Open == 0 }, 5*time.Second, time.Millisecond)
+	require.EqualValues(t, 1, p.Stats().Closed[mcppool.CloseCrashed])
+}
+
 func TestProcessThatDiesWithItsAnswerIsNotKept(t *testing.T) {
 	p := realPool(t, nil)
 	srv := real(t, "")
@@ -230,5 +242,5 @@ func killProcess(pid int) error {
 	if err != nil {
 		return err
 	}
-	return p.Kill()
+	return errors.Join(p.Kill(), p.Release())
 }

@@ -37,9 +37,7 @@ func TestProbeOfAServerThatDoesNotAnswerEndsWithItsCtx(t *testing.T) {
 func TestProbeOfADeadServerSaysThatItIsLost(t *testing.T) {
 	for _, era := range []mcpconn.Era{mcpconn.Legacy, mcpconn.Modern} {
 		c := dial(t, full(t, era))
-		p, err := os.FindProcess(c.Pid())
-		require.NoError(t, err)
-		require.NoError(t, p.Kill())
+		kill(t, c)
 		<-c.Done()
 		require.True(t, mcpconn.IsLost(c.Probe(within(t, soon))))
 		exit, _ := c.Death()
@@ -48,32 +46,59 @@ func TestProbeOfADeadServerSaysThatItIsLost(t *testing.T) {
 }
 
 func TestServerOfUnknownEraIsFoundOutAndRemembered(t *testing.T) {
+	defer mcpconn.SetProbeTime(time.Minute)()
 	for name, tc := range map[string]struct {
-		cfg    mcpconn.Config
-		modern bool
+		cfg   mcpconn.Config
+		era   mcpconn.Era
+		exits int
 	}{
-		"modern":             {full(t, mcpconn.Auto), true},
-		"refuses, is legacy": {hostileServer(t), false},
-		"exits on it":        {hostileServer(t, "strict"), false},
-		"is silent on it":    {hostileServer(t, "mute"), false},
+		"modern":             {full(t, mcpconn.Auto), mcpconn.Modern, 0},
+		"refuses, is legacy": {hostileServer(t), mcpconn.Legacy, 0},
+		"exits on it":        {hostileServer(t, "strict"), mcpconn.Legacy, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
+			exits := make(chan struct{}, 8)
 			cfg := tc.cfg
 			cfg.Eras = &mcpconn.Eras{}
-			cfg.Hurry = time.Now().Add(soon / 5) // half a second of silence
-			c := dial(t, cfg)
-			require.Equal(t, tc.modern, mcp.IsModernProtocol(c.Info().ProtocolVersion))
-			want := mcpconn.Legacy
-			if tc.modern {
-				want = mcpconn.Modern
+			cfg.OnLost = func() { exits <- struct{}{} }
+			for range 2 { // the second one isn't asked what it doesn't know
+				c := dial(t, cfg)
+				require.Equal(t, tc.era == mcpconn.Modern, mcp.IsModernProtocol(c.Info().ProtocolVersion))
+				require.Equal(t, tc.era, cfg.Eras.Of(cfg.EraKey))
+				require.NoError(t, c.Close())
+				require.Len(t, exits, tc.exits)
 			}
-			require.Equal(t, want, cfg.Eras.Of(cfg.EraKey))
-			cfg.Hurry = time.Time{}
-			begun := time.Now()
-			dial(t, cfg)
-			require.Less(t, time.Since(begun), 1400*time.Millisecond, "not asked again")
 		})
 	}
+}
+
+func TestServerThatIsSilentOnTheQuestionIsStartedAgain(t *testing.T) {
+	restore := mcpconn.SetProbeTime(300 * time.Millisecond)
+	cfg := hostileServer(t, "mute")
+	cfg.Eras = &mcpconn.Eras{}
+	require.Eventually(t, func() bool {
+		c := dial(t, cfg)
+		require.False(t, mcp.IsModernProtocol(c.Info().ProtocolVersion))
+		return cfg.Eras.Of(cfg.EraKey) == mcpconn.Legacy // unless it was slow to start
+	}, 4*soon, time.Millisecond)
+	restore()
+	defer mcpconn.SetProbeTime(time.Minute)()
+	begun := time.Now()
+	dial(t, cfg)
+	require.Less(t, time.Since(begun), 4*soon, "it is not asked again")
+}
+
+func TestServerOfUnknownEraIsAskedForHalfOfTheTimeThereIs(t *testing.T) {
+	defer mcpconn.SetProbeTime(time.Minute)()
+	cfg := hostileServer(t, "mute")
+	begun := time.Now()
+	cfg.Hurry = begun.Add(400 * time.Millisecond)
+	dial(t, cfg)
+	require.Less(t, time.Since(begun), 4*soon, "whoever asked is in a hurry")
+	cfg.Hurry = time.Time{}
+	c, err := mcpconn.Dial(within(t, soon), cfg)
+	require.NoError(t, err, "half of the ctx is left for the legacy handshake")
+	require.NoError(t, c.Close())
 }
 
 func TestEraIsForgottenWhenTheServerHasNoInitializeAnyMore(t *testing.T) {
@@ -209,9 +234,7 @@ func TestALossIsToldAndAnEndByTheHostIsNot(t *testing.T) {
 	cfg := full(t, mcpconn.Auto)
 	cfg.OnLost = func() { lost <- struct{}{} }
 	c := dial(t, cfg)
-	p, err := os.FindProcess(c.Pid())
-	require.NoError(t, err)
-	require.NoError(t, p.Kill())
+	kill(t, c)
 	select {
 	case <-lost:
 	case <-time.After(soon):

@@ -29,13 +29,13 @@ const (
 // era and goes on with initialize. One that exits on it, or has read it and stays
 // silent, is started again, since some older servers take no request before
 // initialize.
-const (
-	// probeTime bounds the silence of a server that is asked; it is half of what
-	// is left when that is less.
-	probeTime = 1500 * time.Millisecond
-	// maxEras bounds the memory of eras; beyond it any one is forgotten.
-	maxEras = 1024
-)
+//
+// probeTime bounds the silence of a server that is asked; it is half of what is
+// left when that is less. A variable for the tests alone.
+var probeTime = 1500 * time.Millisecond
+
+// maxEras bounds the memory of eras; beyond it any one is forgotten.
+const maxEras = 1024
 
 var errNotModern = errors.New("server speaks no modern revision of the protocol")
 

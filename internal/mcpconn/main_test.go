@@ -21,7 +21,7 @@ import (
 
 func TestMain(m *testing.M) {
 	hostile.Main()
-	if offering.Main() || refusing() {
+	if offering.Main() || refusing() || streaming() {
 		return
 	}
 	goleak.VerifyTestMain(m)
@@ -80,6 +80,15 @@ func within(t testing.TB, d time.Duration) context.Context {
 	ctx, cancel := context.WithTimeout(context.Background(), d)
 	t.Cleanup(cancel)
 	return ctx
+}
+
+// kill kills the process of a child.
+func kill(t testing.TB, c *mcpconn.Conn) {
+	t.Helper()
+	p, err := os.FindProcess(c.Pid())
+	require.NoError(t, err)
+	require.NoError(t, p.Kill())
+	require.NoError(t, p.Release())
 }
 
 // say calls a tool and returns the text of its result.
@@ -146,4 +155,40 @@ func refuses(t testing.TB, era mcpconn.Era) mcpconn.Config {
 func hostileServer(t testing.TB, traits ...string) mcpconn.Config {
 	t.Helper()
 	return child(t, hostile.Env(traits...))
+}
+
+// streaming runs a modern server with streams of its own mind: for the resource
+// "none" it acknowledges nothing of what is asked, and "short" it ends at once.
+func streaming() bool {
+	if os.Getenv("MCPCONN_STREAMING") == "" {
+		return false
+	}
+	in, out := json.NewDecoder(os.Stdin), json.NewEncoder(os.Stdout)
+	for {
+		var req struct {
+			ID     json.RawMessage
+			Params struct {
+				Notifications mcp.SubscriptionFilter
+			}
+		}
+		if in.Decode(&req) != nil {
+			return true
+		}
+		answer := map[string]any{"jsonrpc": "2.0", "id": req.ID, "result": map[string]any{"supportedVersions": []string{"2026-07-28"}}}
+		if uris := req.Params.Notifications.ResourceSubscriptions; len(uris) == 1 {
+			granted := req.Params.Notifications
+			if uris[0] == "none" {
+				granted = mcp.SubscriptionFilter{}
+			}
+			_ = out.Encode(map[string]any{"jsonrpc": "2.0", "method": mcp.MethodNotificationSubscriptionsAcknowledged, "params": map[string]any{
+				"_meta": map[string]any{mcp.MetaKeySubscriptionID: string(req.ID)}, "notifications": granted,
+			}})
+			if uris[0] != "short" {
+				continue
+			}
+		}
+		if req.ID != nil {
+			_ = out.Encode(answer)
+		}
+	}
 }

@@ -174,6 +174,36 @@ func TestSubscribingTwiceIsOneStreamOnAModernConnection(t *testing.T) {
 	require.NoError(t, c.Subscribe(within(t, soon), sub), "again")
 }
 
+func TestSubscriptionThatTheServerDoesNotGrantIsAnError(t *testing.T) {
+	cfg := child(t, "MCPCONN_STREAMING=1")
+	cfg.Era = mcpconn.Modern
+	c := dial(t, cfg)
+	var sub mcp.SubscribeRequest
+	sub.Params.URI = "granted"
+	require.NoError(t, c.Subscribe(within(t, soon), sub))
+	sub.Params.URI = "none"
+	for range 2 {
+		require.ErrorContains(t, c.Subscribe(within(t, soon), sub), "does not tell")
+	}
+}
+
+func TestSubscriptionThatTheServerEndsCanBeMadeAgain(t *testing.T) {
+	acks := make(chan struct{}, 64)
+	cfg := child(t, "MCPCONN_STREAMING=1")
+	cfg.Era = mcpconn.Modern
+	cfg.Handlers.Notification = func(mcp.JSONRPCNotification) { acks <- struct{}{} }
+	c := dial(t, cfg)
+	var sub mcp.SubscribeRequest
+	sub.Params.URI = "short"
+	for range 3 {
+		if err := c.Subscribe(within(t, soon), sub); err != nil {
+			require.ErrorContains(t, err, "ended the subscription")
+		}
+		<-acks // the stream is a new one each time, once the last is known to have ended
+		require.Eventually(t, func() bool { return c.Streams() == 0 }, soon, time.Millisecond)
+	}
+}
+
 func TestAModernServerIsAskedToTellWhenItsToolsChange(t *testing.T) {
 	for _, era := range []mcpconn.Era{mcpconn.Legacy, mcpconn.Modern} {
 		told := make(chan string, 8)

@@ -32,6 +32,7 @@ func TestALossIsToldOnceAfterDone(t *testing.T) {
 				p, err := os.FindProcess(c.Pid())
 				require.NoError(t, err)
 				require.NoError(t, p.Kill())
+				require.NoError(t, p.Release())
 			}
 			select {
 			case <-told:
