@@ -215,7 +215,7 @@ func (b *Browser) Wait(expression string) {
 	deadline := time.Now().Add(patience)
 	for b.Eval("Boolean("+expression+")") != "true" {
 		if time.Now().After(deadline) {
-			b.t.Fatalf("never true: %s\npage: %s", expression, b.Eval("document.body.innerText"))
+			b.t.Fatalf("never true: %s\npage: %s", expression, b.Eval("document.body.innerText.slice(0, 4000)"))
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
