@@ -219,3 +219,6 @@ func kinds(s Snapshot) string {
 	}
 	return strings.Join(all, ", ")
 }
+
+// duration is that of a number of milliseconds.
+func duration(ms float64) string { return time.Duration(ms * float64(time.Millisecond)).String() }

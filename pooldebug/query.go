@@ -6,6 +6,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
+
+	"github.com/mcppool/mcppool"
 )
 
 // query says which sessions are shown, and in which order.
@@ -17,16 +20,24 @@ type query struct {
 	limit  int
 }
 
+// candidate is a session that may be shown: as the pool tells of it, or as it was
+// when it closed.
+type candidate struct {
+	mcppool.SessionInfo
+	closed time.Time
+	reason string
+}
+
 // compare has the orders that there are.
-var compare = map[string]func(a, b *sessionInfo) int{
-	"id":       func(a, b *sessionInfo) int { return compareIDs(a.ID, b.ID) },
-	"server":   func(a, b *sessionInfo) int { return cmp.Compare(a.Server, b.Server) },
-	"scope":    func(a, b *sessionInfo) int { return cmp.Compare(a.Scope, b.Scope) },
-	"state":    func(a, b *sessionInfo) int { return cmp.Compare(a.status(), b.status()) },
-	"opened":   func(a, b *sessionInfo) int { return cmp.Compare(a.Opened, b.Opened) },
-	"used":     func(a, b *sessionInfo) int { return cmp.Compare(a.lastUsed(), b.lastUsed()) },
-	"calls":    func(a, b *sessionInfo) int { return cmp.Compare(a.Calls, b.Calls) },
-	"inflight": func(a, b *sessionInfo) int { return cmp.Compare(a.InFlight, b.InFlight) },
+var compare = map[string]func(a, b *candidate) int{
+	"id":       func(a, b *candidate) int { return compareIDs(a.ID, b.ID) },
+	"server":   func(a, b *candidate) int { return cmp.Compare(a.Server, b.Server) },
+	"scope":    func(a, b *candidate) int { return cmp.Compare(a.Scope, b.Scope) },
+	"state":    func(a, b *candidate) int { return cmp.Compare(a.status(), b.status()) },
+	"opened":   func(a, b *candidate) int { return a.Opened.Compare(b.Opened) },
+	"used":     func(a, b *candidate) int { return a.lastUsed().Compare(b.lastUsed()) },
+	"calls":    func(a, b *candidate) int { return cmp.Compare(a.Calls, b.Calls) },
+	"inflight": func(a, b *candidate) int { return cmp.Compare(a.InFlight, b.InFlight) },
 }
 
 // compareIDs has those of a pool in the order in which they were given: they end
@@ -53,10 +64,10 @@ func parseQuery(v url.Values) query {
 }
 
 // status is the state as people see it.
-func (s *sessionInfo) status() string {
+func (s *candidate) status() string {
 	switch {
 	case s.State == "closed":
-		return "closed: " + s.Reason
+		return "closed: " + s.reason
 	case s.State != "live":
 		return s.State
 	case s.Spare:
@@ -69,25 +80,45 @@ func (s *sessionInfo) status() string {
 }
 
 // lastUsed is when a session last had something to do.
-func (s *sessionInfo) lastUsed() int64 { return max(s.Opened, s.Used, s.ToolSince, s.Closed) }
-
-func (q *query) matches(s *sessionInfo) bool {
-	if len(q.words) == 0 {
-		return true
+func (s *candidate) lastUsed() time.Time {
+	last := s.Opened
+	for _, t := range [...]time.Time{s.LastUsed, s.ToolSince, s.closed} {
+		if t.After(last) {
+			last = t
+		}
 	}
-	text := strings.ToLower(strings.Join([]string{
-		s.ID, s.Server, s.Scope, s.status(), s.Tool, s.Name, s.Version, s.Protocol, s.LastError, strconv.Itoa(s.PID),
-	}, "\n"))
-	return !slices.ContainsFunc(q.words, func(w string) bool { return !strings.Contains(text, w) })
+	return last
+}
+
+func (q *query) matches(s *candidate) bool {
+	for _, word := range q.words {
+		if !s.contains(word) {
+			return false
+		}
+	}
+	return true
+}
+
+func (s *candidate) contains(word string) bool {
+	in := func(text string) bool { return strings.Contains(strings.ToLower(text), word) }
+	return in(s.ID) || in(s.Server) || in(s.Scope) || in(s.status()) || in(s.Tool) || in(s.LastError) || in(s.Protocol) ||
+		s.Info != nil && (in(s.Info.Name) || in(s.Info.Version)) || s.PID != 0 && in(strconv.Itoa(s.PID))
 }
 
 // sort puts open sessions before closed ones, and equal ones in one order.
-func (q *query) sort(rows []sessionInfo) {
-	slices.SortFunc(rows, func(a, b sessionInfo) int {
-		c := compare[q.key](&a, &b)
+func (q *query) sort(found []*candidate) {
+	order := compare[q.key]
+	slices.SortFunc(found, func(a, b *candidate) int {
+		if a.closed.IsZero() != b.closed.IsZero() {
+			if a.closed.IsZero() {
+				return -1
+			}
+			return 1
+		}
+		c := order(a, b)
 		if q.down {
 			c = -c
 		}
-		return cmp.Or(cmp.Compare(min(a.Closed, 1), min(b.Closed, 1)), c, cmp.Compare(b.Opened, a.Opened), compareIDs(b.ID, a.ID))
+		return cmp.Or(c, b.Opened.Compare(a.Opened), compareIDs(b.ID, a.ID))
 	})
 }

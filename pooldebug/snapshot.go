@@ -148,7 +148,7 @@ func (p *Page) snapshot(q query, since uint64) snapshot {
 	for i := range s.Bounds {
 		s.Bounds[i] = ms(bound(i))
 	}
-	var rows []sessionInfo
+	var found []*candidate
 	servers := make(map[string]*serverInfo)
 	scopes := make(map[string]int)
 	pool := p.pool.Load()
@@ -162,16 +162,20 @@ func (p *Page) snapshot(q query, since uint64) snapshot {
 			if info.Scope != "" && info.State != "queued" {
 				scopes[info.Scope]++
 			}
-			if row := describeSession(&info); q.matches(&row) {
-				rows = append(rows, row)
+			if c := (candidate{SessionInfo: info}); q.matches(&c) {
+				found = append(found, &c)
 			}
 		}
 		s.Limits = p.limits(&stats, most(scopes), mostOf(servers))
 	}
-	rows = p.addClosed(rows, &s, q, now)
-	s.Matching = len(rows)
-	q.sort(rows)
-	s.Sessions = append(s.Sessions, rows[:min(len(rows), q.limit)]...)
+	if q.closed {
+		found = p.addClosed(found, &s, q, now)
+	}
+	s.Matching = len(found)
+	q.sort(found)
+	for _, c := range found[:min(len(found), q.limit)] {
+		s.Sessions = append(s.Sessions, describeSession(c))
+	}
 	p.addRecorded(&s, servers, since, now)
 	return s
 }
@@ -192,12 +196,13 @@ func describeStats(s *mcppool.Stats) statsInfo {
 	return out
 }
 
-func describeSession(i *mcppool.SessionInfo) sessionInfo {
+func describeSession(i *candidate) sessionInfo {
 	s := sessionInfo{
-		ID: i.ID, Server: clean(i.Server), Scope: clean(i.Scope), State: i.State, OneShot: i.OneShot, Spare: i.Spare,
-		Kept: i.Kept, Opened: unixMS(i.Opened), Used: unixMS(i.LastUsed), InFlight: i.InFlight, Calls: i.Calls,
+		ID: i.ID, Server: clean(i.Server), Scope: clean(i.Scope), State: i.State, Reason: clean(i.reason), OneShot: i.OneShot,
+		Spare: i.Spare, Kept: i.Kept, Opened: unixMS(i.Opened), Used: unixMS(i.LastUsed), Closed: unixMS(i.closed),
+		InFlight: i.InFlight, Calls: i.Calls,
 		Tool: clean(cut(i.Tool, maxName)), LastError: clean(cut(i.LastError, maxText)), PID: i.PID, Protocol: clean(i.Protocol),
-		Stderr: i.Stderr[max(0, len(i.Stderr)-maxStderr):], // cleaned once it is known that it is shown
+		Stderr: clean(i.Stderr[max(0, len(i.Stderr)-maxStderr):]),
 	}
 	if i.Tool != "" {
 		s.ToolSince = unixMS(i.ToolSince)
@@ -216,7 +221,7 @@ func addToServer(servers map[string]*serverInfo, i *mcppool.SessionInfo) {
 		s = &serverInfo{Server: clean(i.Server)}
 		servers[i.Server] = s
 	}
-	if i.Info != nil {
+	if i.Info != nil && s.Name == "" {
 		s.Name, s.Version = clean(cut(i.Info.Name, maxName)), clean(cut(i.Info.Version, maxName))
 	}
 	s.Sessions++
@@ -260,10 +265,7 @@ func mostOf(all map[string]*serverInfo) (n int) {
 
 // addClosed adds the sessions that closed within the window, and those whose
 // connect failed.
-func (p *Page) addClosed(rows []sessionInfo, s *snapshot, q query, now time.Time) []sessionInfo {
-	if !q.closed {
-		return rows
-	}
+func (p *Page) addClosed(found []*candidate, s *snapshot, q query, now time.Time) []*candidate {
 	p.mu.Lock()
 	gone := make([]track, 0, len(p.closed))
 	for _, t := range p.closed {
@@ -273,25 +275,24 @@ func (p *Page) addClosed(rows []sessionInfo, s *snapshot, q query, now time.Time
 	}
 	p.mu.Unlock()
 	// A session that closed since the pool was asked is there already.
-	there := make(map[string]bool, len(gone))
-	for i := range rows {
-		there[rows[i].ID] = true
+	there := make(map[string]bool, len(found))
+	for _, c := range found {
+		there[c.ID] = true
 	}
 	for _, t := range gone {
 		if there[t.id] {
 			continue
 		}
-		row := sessionInfo{
-			ID: t.id, Server: clean(t.server), Scope: clean(t.scope), State: "closed", Reason: clean(t.reason), Spare: t.spare,
-			OneShot: t.reason == string(mcppool.CloseOneShot), Opened: nsToMS(t.begun), Closed: nsToMS(t.ended),
-			Calls: t.calls, LastError: clean(t.lastErr),
-		}
 		s.Total++
-		if q.matches(&row) {
-			rows = append(rows, row)
+		c := candidate{closed: time.Unix(0, t.ended), reason: t.reason, SessionInfo: mcppool.SessionInfo{
+			ID: t.id, Server: t.server, Scope: t.scope, State: "closed", Spare: t.spare, OneShot: t.reason == string(mcppool.CloseOneShot),
+			Opened: time.Unix(0, t.begun), Calls: t.calls, LastError: t.lastErr,
+		}}
+		if q.matches(&c) {
+			found = append(found, &c)
 		}
 	}
-	return rows
+	return found
 }
 
 // addRecorded adds what the page wrote down itself.
@@ -331,7 +332,6 @@ func (p *Page) addRecorded(s *snapshot, servers map[string]*serverInfo, since ui
 			}
 		}
 		s.Sessions[i].Spans = out
-		s.Sessions[i].Stderr = clean(s.Sessions[i].Stderr)
 	}
 	s.Series = seriesInfo{Slot: ms(time.Duration(p.series.width)), Counts: make(map[string][]uint32, counts)}
 	for k := range counted {

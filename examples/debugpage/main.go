@@ -95,7 +95,9 @@ func run(ctx context.Context, ln net.Listener, chats int) error {
 	case err = <-served:
 	case <-ctx.Done():
 		_ = srv.Close()
-		<-served
+		if end := <-served; !errors.Is(end, http.ErrServerClosed) {
+			err = end
+		}
 	}
 	stop() // the chats
 	wg.Wait()
