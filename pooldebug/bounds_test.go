@@ -137,3 +137,17 @@ func BenchmarkJSONWith10000Sessions(b *testing.B) {
 		}
 	})
 }
+
+func TestASessionThatIsClosingIsCountedOnce(t *testing.T) {
+	s := show(t, nil, mcppool.Options{})
+	trace := s.page.Trace()
+	require.NoError(t, s.call(t, named("a"), "one", "t"))
+	// The page hears of the end before the pool has forgotten the session.
+	id := ask(t, s.page, "").Sessions[0].ID
+	trace.SessionClosed(mcppool.Origin{SessionID: id}, mcppool.CloseIdle, time.Second)
+	got := ask(t, s.page, "q=nothing")
+	require.Equal(t, 1, got.Total)
+	got = ask(t, s.page, "")
+	require.Len(t, got.Sessions, 1)
+	require.Equal(t, "live", got.Sessions[0].State)
+}

@@ -148,7 +148,7 @@ func (p *Page) snapshot(q query, since uint64) snapshot {
 	for i := range s.Bounds {
 		s.Bounds[i] = ms(bound(i))
 	}
-	var found []*candidate
+	var all, found []*candidate
 	servers := make(map[string]*serverInfo)
 	scopes := make(map[string]int)
 	pool := p.pool.Load()
@@ -157,19 +157,22 @@ func (p *Page) snapshot(q query, since uint64) snapshot {
 		stats := pool.Stats()
 		s.Stats = describeStats(&stats)
 		for info := range pool.Sessions() {
-			s.Total++
+			all = append(all, &candidate{SessionInfo: info})
 			addToServer(servers, &info)
 			if info.Scope != "" && info.State != "queued" {
 				scopes[info.Scope]++
-			}
-			if c := (candidate{SessionInfo: info}); q.matches(&c) {
-				found = append(found, &c)
 			}
 		}
 		s.Limits = p.limits(&stats, most(scopes), mostOf(servers))
 	}
 	if q.closed {
-		found = p.addClosed(found, &s, q, now)
+		all = p.addClosed(all, now)
+	}
+	s.Total = len(all)
+	for _, c := range all {
+		if q.matches(c) {
+			found = append(found, c)
+		}
 	}
 	s.Matching = len(found)
 	q.sort(found)
@@ -264,35 +267,27 @@ func mostOf(all map[string]*serverInfo) (n int) {
 }
 
 // addClosed adds the sessions that closed within the window, and those whose
-// connect failed.
-func (p *Page) addClosed(found []*candidate, s *snapshot, q query, now time.Time) []*candidate {
+// connect failed. One that the pool told of, too, since it closed meanwhile or is
+// about to be forgotten, is shown as the pool told of it.
+func (p *Page) addClosed(all []*candidate, now time.Time) []*candidate {
+	gone := make(map[string]track)
 	p.mu.Lock()
-	gone := make([]track, 0, len(p.closed))
 	for _, t := range p.closed {
 		if t.ended >= now.Add(-p.opts.Window).UnixNano() {
-			gone = append(gone, *t)
+			gone[t.id] = *t
 		}
 	}
 	p.mu.Unlock()
-	// A session that closed since the pool was asked is there already.
-	there := make(map[string]bool, len(found))
-	for _, c := range found {
-		there[c.ID] = true
+	for _, c := range all {
+		delete(gone, c.ID)
 	}
 	for _, t := range gone {
-		if there[t.id] {
-			continue
-		}
-		s.Total++
-		c := candidate{closed: time.Unix(0, t.ended), reason: t.reason, SessionInfo: mcppool.SessionInfo{
+		all = append(all, &candidate{closed: time.Unix(0, t.ended), reason: t.reason, SessionInfo: mcppool.SessionInfo{
 			ID: t.id, Server: t.server, Scope: t.scope, State: "closed", Spare: t.spare, OneShot: t.reason == string(mcppool.CloseOneShot),
 			Opened: time.Unix(0, t.begun), Calls: t.calls, LastError: t.lastErr,
-		}}
-		if q.matches(&c) {
-			found = append(found, &c)
-		}
+		}})
 	}
-	return found
+	return all
 }
 
 // addRecorded adds what the page wrote down itself.
