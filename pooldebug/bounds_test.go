@@ -65,7 +65,7 @@ func TestATimelineReachesFarBackHoweverManyCallsThereAre(t *testing.T) {
 	trace.SessionOpened(from, false)
 	for i := range 10_000 {
 		done := mcppool.CallDone{Outcome: mcppool.OutcomeOK, Took: time.Microsecond}
-		if i%2 == 0 {
+		if i%2 == 1 {
 			done.Outcome = mcppool.OutcomeOther
 		}
 		trace.CallEnd(t.Context(), from, "t", done)
