@@ -35,14 +35,14 @@ func CheckInvariants(p *Pool) error {
 		all                                               tally
 		keys                                              = map[key]bool{}
 	)
-	add := func(t *tally, s *session, l limit) {
+	add := func(t *tally, s *session, limits ...limit) {
 		if s.ran {
 			t.processes++
 			if s.state == stateClosing {
 				t.ending++
 			}
 		}
-		if s.waitsFor == l {
+		if slices.Contains(limits, s.waitsFor) {
 			t.waiting++
 		}
 	}
@@ -109,7 +109,7 @@ func CheckInvariants(p *Pool) error {
 			}
 			if s.process {
 				add(&ofServer, s, limitServer)
-				add(&all, s, limitProcesses)
+				add(&all, s, limitProcesses, limitStarting)
 				if s.scope != nil {
 					if scopes[s.scope] == nil {
 						scopes[s.scope] = new(tally)
