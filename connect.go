@@ -39,6 +39,7 @@ func (p *Pool) connect(ctx context.Context, s *session) {
 
 	p.mu.Lock()
 	s.values = nil // it was for this alone
+	p.starting--
 	wanted := s.state == stateConnecting
 	switch {
 	case wanted && err == nil:
@@ -53,8 +54,7 @@ func (p *Pool) connect(ctx context.Context, s *session) {
 		case s.linked:
 			p.trimLocked(s)
 		}
-		p.dropLostLocked(s)                 // lostSession may have come too early to do it
-		p.placeFreeLocked(s.group, s.scope) // MaxStarting
+		p.dropLostLocked(s) // lostSession may have come too early to do it
 	case wanted:
 		s.connectErr = err
 		p.moveLocked(s, stateClosing)
@@ -71,6 +71,7 @@ func (p *Pool) connect(ctx context.Context, s *session) {
 			p.opened++
 		}
 	}
+	p.placeFreeLocked(s.group, s.scope) // MaxStarting
 	p.mu.Unlock()
 	if err == nil && p.trace.SessionOpened != nil {
 		p.trace.SessionOpened(from, spare)

@@ -14,7 +14,7 @@ func Remembered(p *Pool) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.sessions) + len(p.servers) + len(p.scopes) + p.idle.Classes() + p.idle.Len() + p.open +
-		p.spares.Classes() + p.spares.Len() + p.queue.Len() + p.waiting + p.kept + p.tally.processes + p.tally.ending + p.tally.waiting
+		p.spares.Classes() + p.spares.Len() + p.queue.Len() + p.waiting + p.kept + p.tally.processes + p.tally.ending + p.tally.waiting + p.starting
 }
 
 // ReapOldest does what the reaper does when the time of the longest idle

@@ -359,3 +359,23 @@ func TestWaiterThatMovesOnToAnotherLimitGetsRoomThere(t *testing.T) {
 		})
 	})
 }
+
+// A connect that was given up freed its start for newcomers at once, and for those in
+// the queue only when what it had brought up was closed.
+func TestStartThatIsGivenUpGoesToWhoWaitsForIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakes{connectTime: time.Second, closeTime: time.Minute, stubborn: true}
+		p := newPool(t, f, &mcppool.Options{Limits: mcppool.Limits{MaxStarting: 1}})
+		start := time.Now()
+		gone := after(func() error { return call(within(t, 500*time.Millisecond), p, stdio, "gone") })
+		synctest.Wait()
+		waits := after(func() error { return call(t.Context(), p, stdio, "waits") })
+		synctest.Wait()
+		require.ErrorIs(t, <-gone, context.DeadlineExceeded)
+		newcomer := after(func() error { return call(t.Context(), p, stdio, "newcomer") })
+		require.NoError(t, <-waits)
+		require.Equal(t, 2*time.Second, time.Since(start), "the connect that was given up takes a second")
+		require.NoError(t, <-newcomer)
+		require.Equal(t, 3*time.Second, time.Since(start))
+	})
+}

@@ -229,6 +229,7 @@ func (p *Pool) assignLocked(s *session, k key, srv *Server) {
 // startLocked begins the connect of s. The caller must hold p.mu.
 func (p *Pool) startLocked(s *session) {
 	p.moveLocked(s, stateConnecting)
+	p.starting++
 	p.tryLocked(s)
 	ctx, cancel := p.connectContext(s.values)
 	s.cancelConnect = cancel
