@@ -1,6 +1,7 @@
 package mcppool
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -64,7 +65,7 @@ func (p *Pool) connect(ctx context.Context, s *session) {
 	default:
 		// Killed, or given up by the last that waited. When that ties with the
 		// end of the connect, the close wins: what came up is ended here.
-		s.connectErr = s.cause
+		s.connectErr = cmp.Or(s.cause, errStale)
 		p.startedLocked(s, false, nil)
 		if err == nil {
 			s.client = client
