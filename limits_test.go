@@ -379,3 +379,26 @@ func TestStartThatIsGivenUpGoesToWhoWaitsForIt(t *testing.T) {
 		require.Equal(t, 3*time.Second, time.Since(start))
 	})
 }
+
+// Who was refused in the moment in which its place became free was told of a limit
+// of zero.
+func TestGrantThatTiesWithTheEndOfTheWaitWins(t *testing.T) {
+	for range 20 { // the runtime chooses who of the two is asked first
+		synctest.Test(t, func(t *testing.T) {
+			p := newPool(t, &fakes{call: slowCalls(time.Minute)}, &mcppool.Options{
+				Limits: mcppool.Limits{MaxProcesses: 1, MaxWait: time.Second},
+			})
+			_ = after(func() error { return call(t.Context(), p, stdio, "first") })
+			synctest.Wait()
+			second := after(func() error { return call(t.Context(), p, stdio, "second") })
+			time.Sleep(time.Second)
+			p.SetLimits(mcppool.Limits{})
+			if err := <-second; err != nil {
+				var busy *mcppool.BusyError
+				require.ErrorAs(t, err, &busy)
+				require.Equal(t, "MaxProcesses", busy.Limit)
+				require.Equal(t, 1, busy.Max)
+			}
+		})
+	}
+}
