@@ -177,6 +177,11 @@ func (p *Pool) admitLocked() {
 		if !ok {
 			return
 		}
+		if err := p.heldOffLocked(s.key.server, s.label); err != nil {
+			// Its server has failed while it waited.
+			p.killLocked(s, err, CloseStartFailed)
+			continue
+		}
 		p.noteGrantLocked(p.now())
 		p.waiting -= s.inFlight
 		s.place = nil
