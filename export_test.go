@@ -141,6 +141,54 @@ func CheckInvariants(p *Pool) error {
 	return nil
 }
 
+// CheckQuiet looks at a pool in which nothing runs: whoever waits at a limit does so
+// because it is reached, and no idle session could make room.
+func CheckQuiet(p *Pool) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	waiting := map[*tally]int{}
+	for s := range p.queue.All {
+		if l, _ := p.fullLocked(s.group, s.scope); l == limitNone {
+			return fmt.Errorf("%s waits at a limit that isn't reached (%q)", s.label, s.waitsFor)
+		}
+		// Who waits for two places gets room at the second when he has the first.
+		var reached []*tally
+		full := func(t *tally, limit int) {
+			if limit > 0 && t.processes >= limit {
+				reached = append(reached, t)
+			}
+		}
+		full(&p.tally, p.limits.MaxProcesses)
+		if s.group.exclusive {
+			full(&s.group.tally, 1)
+		} else {
+			full(&s.group.tally, p.limits.MaxPerServer)
+		}
+		if s.scope != nil {
+			full(&s.scope.tally, p.limits.MaxPerScope)
+		}
+		starting := p.limits.MaxStarting > 0 && p.starting >= p.limits.MaxStarting
+		if len(reached) == 1 && !starting {
+			waiting[reached[0]]++
+		}
+	}
+	for t, n := range waiting {
+		if n <= t.ending {
+			continue
+		}
+		for _, g := range p.servers {
+			for s := range g.members {
+				mine := false
+				s.tallies(func(of *tally) { mine = mine || of == t })
+				if mine && s.process && s.idle.Filed() {
+					return fmt.Errorf("%d wait for a process to end, %d do, and %s is idle", n, t.ending, s.label)
+				}
+			}
+		}
+	}
+	return nil
+}
+
 func hasMember(set map[*session]struct{}, s *session) bool {
 	_, ok := set[s]
 	return ok
