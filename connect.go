@@ -24,7 +24,7 @@ func (p *Pool) connect(ctx context.Context, s *session) {
 	defer p.wg.Done()
 	p.tellBreaker()
 	p.mu.Lock()
-	from, spare, begun := s.borrowedOrigin(), s.spare, p.now()
+	from, spare, oneShot, begun := s.borrowedOrigin(), s.spare, s.oneShot, p.now()
 	p.mu.Unlock()
 	if p.trace.ConnectBegin != nil {
 		p.trace.ConnectBegin(ctx, from)
@@ -88,7 +88,7 @@ func (p *Pool) connect(ctx context.Context, s *session) {
 	s.cancelConnect()
 	p.tellBreaker()
 	if wanted && err == nil {
-		p.logOpened(s)
+		p.logOpened(s, oneShot)
 		return
 	}
 	p.logStartFailed(s, err)

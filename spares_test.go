@@ -223,3 +223,16 @@ func TestPrewarmFailsWhenItsConnectsAreGivenUp(t *testing.T) {
 		})
 	}
 }
+
+// What the log says of a new spare was read while the spare was handed out.
+func TestSpareThatIsHandedOutAtOnceIsLoggedWithoutARace(t *testing.T) {
+	for range 50 { // the race detector has to see it
+		synctest.Test(t, func(t *testing.T) {
+			p := newPool(t, &fakes{connectTime: time.Second}, nil)
+			end := after(func() error { return p.Prewarm(t.Context(), stdio, 1) })
+			time.Sleep(time.Second)
+			require.NoError(t, call(t.Context(), p, stdio, ""))
+			require.NoError(t, <-end)
+		})
+	}
+}
