@@ -70,11 +70,13 @@ func (p *Pool) lock(ctx context.Context, s *session, k key, srv *Server, check f
 		}
 		p.mu.Lock()
 		if err == errTooLong {
-			l, value := p.fullLocked(s.group, s.scope)
-			if l == limitNone { // it has become free in this moment
-				l = limitWaiting
+			if s.state != stateQueued {
+				// A grant or a close ties with the end of the wait, and wins.
+				p.mu.Unlock()
+				err = nil
+				continue
 			}
-			err = p.busyLocked(l, value)
+			err = p.busyLocked(p.fullLocked(s.group, s.scope))
 		}
 		p.leaveLocked(s, why, p.now())
 		if err == errStale || err == errDead || err == errWedged {

@@ -3,6 +3,7 @@ package mcppool_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -168,4 +169,28 @@ func TestBackoffRemembersABoundedNumberOfServers(t *testing.T) {
 		require.Error(t, call(t.Context(), p, other(i), "s"))
 	}
 	require.Equal(t, 1024, mcppool.Breakers(p))
+}
+
+// Callers that had been queued before their server failed started it one after the
+// other, whatever its pause.
+func TestServerThatIsHeldOffIsNotStartedFromTheQueueEither(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakes{connectTime: time.Second, connectErr: errors.New("no luck")}
+		p := newPool(t, f, &mcppool.Options{
+			Backoff: mcppool.Backoff{After: 1, Initial: time.Minute, Max: time.Minute},
+			Limits:  mcppool.Limits{MaxProcesses: 1},
+		})
+		start := time.Now()
+		var ends []<-chan error
+		for i := range 100 {
+			ends = append(ends, after(func() error { return call(t.Context(), p, stdio, fmt.Sprint(i)) }))
+		}
+		for _, end := range ends {
+			var failed *mcppool.StartError
+			require.ErrorAs(t, <-end, &failed)
+		}
+		require.Equal(t, time.Second, time.Since(start))
+		require.Equal(t, 1, f.dialed())
+		require.NoError(t, mcppool.CheckInvariants(p))
+	})
 }

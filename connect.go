@@ -1,6 +1,7 @@
 package mcppool
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,7 +24,7 @@ func (p *Pool) connect(ctx context.Context, s *session) {
 	defer p.wg.Done()
 	p.tellBreaker()
 	p.mu.Lock()
-	from, spare, begun := s.borrowedOrigin(), s.spare, p.now()
+	from, spare, oneShot, begun := s.borrowedOrigin(), s.spare, s.oneShot, p.now()
 	p.mu.Unlock()
 	if p.trace.ConnectBegin != nil {
 		p.trace.ConnectBegin(ctx, from)
@@ -39,6 +40,7 @@ func (p *Pool) connect(ctx context.Context, s *session) {
 
 	p.mu.Lock()
 	s.values = nil // it was for this alone
+	p.starting--
 	wanted := s.state == stateConnecting
 	switch {
 	case wanted && err == nil:
@@ -53,8 +55,7 @@ func (p *Pool) connect(ctx context.Context, s *session) {
 		case s.linked:
 			p.trimLocked(s)
 		}
-		p.dropLostLocked(s)                 // lostSession may have come too early to do it
-		p.placeFreeLocked(s.group, s.scope) // MaxStarting
+		p.dropLostLocked(s) // lostSession may have come too early to do it
 	case wanted:
 		s.connectErr = err
 		p.moveLocked(s, stateClosing)
@@ -64,13 +65,14 @@ func (p *Pool) connect(ctx context.Context, s *session) {
 	default:
 		// Killed, or given up by the last that waited. When that ties with the
 		// end of the connect, the close wins: what came up is ended here.
-		s.connectErr = s.cause
+		s.connectErr = cmp.Or(s.cause, errStale)
 		p.startedLocked(s, false, nil)
 		if err == nil {
 			s.client = client
 			p.opened++
 		}
 	}
+	p.placeFreeLocked(s.group, s.scope) // MaxStarting
 	p.mu.Unlock()
 	if err == nil && p.trace.SessionOpened != nil {
 		p.trace.SessionOpened(from, spare)
@@ -86,7 +88,7 @@ func (p *Pool) connect(ctx context.Context, s *session) {
 	s.cancelConnect()
 	p.tellBreaker()
 	if wanted && err == nil {
-		p.logOpened(s)
+		p.logOpened(s, oneShot)
 		return
 	}
 	p.logStartFailed(s, err)

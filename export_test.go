@@ -14,7 +14,7 @@ func Remembered(p *Pool) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return len(p.sessions) + len(p.servers) + len(p.scopes) + p.idle.Classes() + p.idle.Len() + p.open +
-		p.spares.Classes() + p.spares.Len() + p.queue.Len() + p.waiting + p.kept + p.tally.processes + p.tally.ending + p.tally.waiting
+		p.spares.Classes() + p.spares.Len() + p.queue.Len() + p.waiting + p.kept + p.tally.processes + p.tally.ending + p.tally.waiting + p.starting
 }
 
 // ReapOldest does what the reaper does when the time of the longest idle
@@ -35,14 +35,14 @@ func CheckInvariants(p *Pool) error {
 		all                                               tally
 		keys                                              = map[key]bool{}
 	)
-	add := func(t *tally, s *session, l limit) {
+	add := func(t *tally, s *session, limits ...limit) {
 		if s.ran {
 			t.processes++
 			if s.state == stateClosing {
 				t.ending++
 			}
 		}
-		if s.waitsFor == l {
+		if slices.Contains(limits, s.waitsFor) {
 			t.waiting++
 		}
 	}
@@ -109,7 +109,7 @@ func CheckInvariants(p *Pool) error {
 			}
 			if s.process {
 				add(&ofServer, s, limitServer)
-				add(&all, s, limitProcesses)
+				add(&all, s, limitProcesses, limitStarting)
 				if s.scope != nil {
 					if scopes[s.scope] == nil {
 						scopes[s.scope] = new(tally)
@@ -137,6 +137,54 @@ func CheckInvariants(p *Pool) error {
 	}
 	if limit := p.opts.maxSessions(); limit > 0 && live > limit && idle > 1 {
 		return fmt.Errorf("%d sessions are kept over a cap of %d though %d are idle", live, limit, idle)
+	}
+	return nil
+}
+
+// CheckQuiet looks at a pool in which nothing runs: whoever waits at a limit does so
+// because it is reached, and no idle session could make room.
+func CheckQuiet(p *Pool) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	waiting := map[*tally]int{}
+	for s := range p.queue.All {
+		if l, _ := p.fullLocked(s.group, s.scope); l == limitNone {
+			return fmt.Errorf("%s waits at a limit that isn't reached (%q)", s.label, s.waitsFor)
+		}
+		// Who waits for two places gets room at the second when he has the first.
+		var reached []*tally
+		full := func(t *tally, limit int) {
+			if limit > 0 && t.processes >= limit {
+				reached = append(reached, t)
+			}
+		}
+		full(&p.tally, p.limits.MaxProcesses)
+		if s.group.exclusive {
+			full(&s.group.tally, 1)
+		} else {
+			full(&s.group.tally, p.limits.MaxPerServer)
+		}
+		if s.scope != nil {
+			full(&s.scope.tally, p.limits.MaxPerScope)
+		}
+		starting := p.limits.MaxStarting > 0 && p.starting >= p.limits.MaxStarting
+		if len(reached) == 1 && !starting {
+			waiting[reached[0]]++
+		}
+	}
+	for t, n := range waiting {
+		if n <= t.ending {
+			continue
+		}
+		for _, g := range p.servers {
+			for s := range g.members {
+				mine := false
+				s.tallies(func(of *tally) { mine = mine || of == t })
+				if mine && s.process && s.idle.Filed() {
+					return fmt.Errorf("%d wait for a process to end, %d do, and %s is idle", n, t.ending, s.label)
+				}
+			}
+		}
 	}
 	return nil
 }

@@ -16,7 +16,8 @@ type Limits struct {
 	// MaxProcesses bounds the child processes (not counting those that they
 	// start themselves): connected, starting, one-shot and ending ones together.
 	MaxProcesses int
-	// MaxStarting bounds the connects under way at a time.
+	// MaxStarting bounds the connects under way at a time, those that nobody waits
+	// for any longer included until they have stopped.
 	MaxStarting int
 	// MaxPerScope bounds the processes of one scope, on all servers. One-shot
 	// calls have none.
@@ -115,7 +116,7 @@ func (p *Pool) fullLocked(g *serverGroup, sc *scopeGroup) (limit, int) {
 		return limitScope, l.MaxPerScope
 	case l.MaxProcesses > 0 && p.tally.processes >= l.MaxProcesses:
 		return limitProcesses, l.MaxProcesses
-	case l.MaxStarting > 0 && p.states[stateConnecting] >= l.MaxStarting:
+	case l.MaxStarting > 0 && p.starting >= l.MaxStarting:
 		return limitStarting, l.MaxStarting
 	default:
 		return limitNone, 0
@@ -175,6 +176,11 @@ func (p *Pool) admitLocked() {
 		s, ok := p.queue.Pop(func(s *session) bool { return p.classifyLocked(s) == limitNone })
 		if !ok {
 			return
+		}
+		if err := p.heldOffLocked(s.key.server, s.label); err != nil {
+			// Its server has failed while it waited.
+			p.killLocked(s, err, CloseStartFailed)
+			continue
 		}
 		p.noteGrantLocked(p.now())
 		p.waiting -= s.inFlight

@@ -359,3 +359,46 @@ func TestWaiterThatMovesOnToAnotherLimitGetsRoomThere(t *testing.T) {
 		})
 	})
 }
+
+// A connect that was given up freed its start for newcomers at once, and for those in
+// the queue only when what it had brought up was closed.
+func TestStartThatIsGivenUpGoesToWhoWaitsForIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakes{connectTime: time.Second, closeTime: time.Minute, stubborn: true}
+		p := newPool(t, f, &mcppool.Options{Limits: mcppool.Limits{MaxStarting: 1}})
+		start := time.Now()
+		gone := after(func() error { return call(within(t, 500*time.Millisecond), p, stdio, "gone") })
+		synctest.Wait()
+		waits := after(func() error { return call(t.Context(), p, stdio, "waits") })
+		synctest.Wait()
+		require.ErrorIs(t, <-gone, context.DeadlineExceeded)
+		newcomer := after(func() error { return call(t.Context(), p, stdio, "newcomer") })
+		require.NoError(t, <-waits)
+		require.Equal(t, 2*time.Second, time.Since(start), "the connect that was given up takes a second")
+		require.NoError(t, <-newcomer)
+		require.Equal(t, 3*time.Second, time.Since(start))
+	})
+}
+
+// Who was refused in the moment in which its place became free was told of a limit
+// of zero.
+func TestGrantThatTiesWithTheEndOfTheWaitWins(t *testing.T) {
+	for range 20 { // the runtime chooses who of the two is asked first
+		synctest.Test(t, func(t *testing.T) {
+			p := newPool(t, &fakes{call: slowCalls(time.Minute)}, &mcppool.Options{
+				Limits: mcppool.Limits{MaxProcesses: 1, MaxWait: time.Second},
+			})
+			_ = after(func() error { return call(t.Context(), p, stdio, "first") })
+			synctest.Wait()
+			second := after(func() error { return call(t.Context(), p, stdio, "second") })
+			time.Sleep(time.Second)
+			p.SetLimits(mcppool.Limits{})
+			if err := <-second; err != nil {
+				var busy *mcppool.BusyError
+				require.ErrorAs(t, err, &busy)
+				require.Equal(t, "MaxProcesses", busy.Limit)
+				require.Equal(t, 1, busy.Max)
+			}
+		})
+	}
+}

@@ -17,9 +17,9 @@ func (p *Pool) log(level slog.Level, msg string, s *session, attrs ...slog.Attr)
 	l.LogAttrs(context.Background(), level, msg, attrs...)
 }
 
-func (p *Pool) logOpened(s *session) {
+func (p *Pool) logOpened(s *session, oneShot bool) {
 	p.log(slog.LevelInfo, "mcppool: session opened", s,
-		slog.Duration("took", (p.now()-s.opened)), slog.Bool("oneshot", s.oneShot))
+		slog.Duration("took", (p.now()-s.opened)), slog.Bool("oneshot", oneShot))
 }
 
 func (p *Pool) logStartFailed(s *session, err error) {

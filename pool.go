@@ -53,6 +53,7 @@ type Pool struct {
 	watching      bool // the goroutines of watch.go are there
 
 	limits    Limits
+	starting  int // connects under way
 	tally     tally
 	queue     fairqueue.Queue[*session] // those that wait for a place
 	waiting   int                       // callers that wait for those

@@ -63,3 +63,18 @@ func TestSharedServersNextSessionIsConnectedBeforeItsLastGoes(t *testing.T) {
 		require.NoError(t, mcppool.CheckInvariants(p))
 	})
 }
+
+// A session that had waited at a limit was as old as its wait, and replaced after its
+// first call.
+func TestLifetimeBeginsWhenTheWaitAtALimitHasEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakes{closeTime: time.Hour}
+		p := newPool(t, f, &mcppool.Options{
+			Limits: mcppool.Limits{MaxProcesses: 1}, Recycle: mcppool.Recycle{MaxLifetime: time.Hour},
+		})
+		require.NoError(t, call(t.Context(), p, stdio, "first"))
+		require.NoError(t, call(t.Context(), p, stdio, "second"), "an hour later")
+		synctest.Wait()
+		require.Equal(t, []int{1, 0}, f.closed())
+	})
+}

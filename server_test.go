@@ -91,6 +91,27 @@ func newTestServer() *server.MCPServer {
 		notes = append(notes, req.GetString("text", ""))
 		return fmt.Sprint(notes), nil
 	})
+	var scope string
+	add("effect", func(ctx context.Context, req mcp.CallToolRequest) (string, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if len(notes) == 0 {
+			scope = req.GetString("scope", "")
+		}
+		id := req.GetString("id", "")
+		notes = append(notes, id)
+		f, err := os.OpenFile(os.Getenv("EFFECTS"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+		if err != nil {
+			return "", err
+		}
+		_, err = fmt.Fprintln(f, id)
+		f.Close()
+		time.Sleep(time.Duration(req.GetInt("ms", 0)) * time.Millisecond)
+		if req.GetBool("die", false) {
+			os.Exit(7)
+		}
+		return fmt.Sprintf("%s of scope %q, call %d", id, scope, len(notes)), err
+	})
 	add("pid", func(context.Context, mcp.CallToolRequest) (string, error) { return strconv.Itoa(os.Getpid()), nil })
 	add("sleep", func(ctx context.Context, req mcp.CallToolRequest) (string, error) {
 		select {

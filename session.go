@@ -168,9 +168,6 @@ func (p *Pool) newSessionLocked(ctx context.Context, k key, srv *Server, spare b
 		process: process,
 		spare:   spare,
 	}
-	if t := p.opts.Recycle.MaxLifetime; t > 0 {
-		s.recycleAt = now + t - rand.N(t/10+1)
-	}
 	s.idle.Value = s
 	g.members[s] = struct{}{}
 	p.open++
@@ -229,6 +226,10 @@ func (p *Pool) assignLocked(s *session, k key, srv *Server) {
 // startLocked begins the connect of s. The caller must hold p.mu.
 func (p *Pool) startLocked(s *session) {
 	p.moveLocked(s, stateConnecting)
+	p.starting++
+	if t := p.opts.Recycle.MaxLifetime; t > 0 {
+		s.recycleAt = p.now() + t - rand.N(t/10+1)
+	}
 	p.tryLocked(s)
 	ctx, cancel := p.connectContext(s.values)
 	s.cancelConnect = cancel

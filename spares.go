@@ -11,8 +11,9 @@ import (
 // Prewarm connects spares of srv, so that there are n, and waits for them. Each
 // is handed to the next call that would have to start srv. They are given up
 // after the server's idle time, and before anything else when a limit is tight.
-// It fails with the first connect's error, with a [*BusyError] where a limit
-// leaves no room, and with ctx's error; what is connecting then goes on.
+// It fails with the first connect's error, with [ErrServerClosed] or [ErrClosed]
+// where those ended a connect, with a [*BusyError] where a limit leaves no room,
+// and with ctx's error; what is connecting then goes on.
 func (p *Pool) Prewarm(ctx context.Context, srv Server, n int) error {
 	if srv.IsHTTP() {
 		return &ConfigError{Field: "Server.URL", Reason: "is set: a server that is reached over HTTP has no spares"}
@@ -30,10 +31,25 @@ func (p *Pool) Prewarm(ctx context.Context, srv Server, n int) error {
 			return wrap("prewarm", &srv, phaseQueue, ctx.Err())
 		}
 	}
+	if err == errStale { // retired, or the pool shuts down
+		err = ErrServerClosed
+		if p.isClosed() {
+			err = ErrClosed
+		}
+	}
 	if err != nil {
 		return wrap("prewarm", &srv, phaseQueue, err)
 	}
 	return nil
+}
+
+func (p *Pool) isClosed() bool {
+	select {
+	case <-p.done:
+		return true
+	default:
+		return false
+	}
 }
 
 func (p *Pool) startSpares(ctx context.Context, srv *Server, n int) (started []*session, err error) {

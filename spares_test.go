@@ -202,3 +202,37 @@ func TestSparesOfAServerThatDoesNotStartAreNotStartedWithoutEnd(t *testing.T) {
 		require.Zero(t, p.Stats().Open)
 	})
 }
+
+// It was told that all was well, though nothing had come up.
+func TestPrewarmFailsWhenItsConnectsAreGivenUp(t *testing.T) {
+	for name, c := range map[string]struct {
+		end  func(*mcppool.Pool)
+		want error
+	}{
+		"retired":  {func(p *mcppool.Pool) { p.RetireServer(stdio) }, mcppool.ErrServerClosed},
+		"shutdown": {func(p *mcppool.Pool) { _ = p.Shutdown(context.Background()) }, mcppool.ErrClosed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := newPool(t, &fakes{connectTime: time.Second}, nil)
+				end := after(func() error { return p.Prewarm(t.Context(), stdio, 2) })
+				synctest.Wait()
+				c.end(p)
+				require.ErrorIs(t, <-end, c.want)
+			})
+		})
+	}
+}
+
+// What the log says of a new spare was read while the spare was handed out.
+func TestSpareThatIsHandedOutAtOnceIsLoggedWithoutARace(t *testing.T) {
+	for range 50 { // the race detector has to see it
+		synctest.Test(t, func(t *testing.T) {
+			p := newPool(t, &fakes{connectTime: time.Second}, nil)
+			end := after(func() error { return p.Prewarm(t.Context(), stdio, 1) })
+			time.Sleep(time.Second)
+			require.NoError(t, call(t.Context(), p, stdio, ""))
+			require.NoError(t, <-end)
+		})
+	}
+}
