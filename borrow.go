@@ -15,7 +15,7 @@ var (
 )
 
 // borrow gives a session of (srv, scope) that is connected, counted as in flight
-// and whose call lock is held, all under ctx. The caller gives it back with
+// and whose turn is the caller's, all under ctx. The caller gives it back with
 // giveBack. On an error there is nothing to give back, and nothing was sent.
 func (p *Pool) borrow(ctx context.Context, srv *Server, scope string, check func() bool) (*session, error) {
 	if err := ctx.Err(); err != nil {
@@ -26,34 +26,34 @@ func (p *Pool) borrow(ctx context.Context, srv *Server, scope string, check func
 		k.scope = ""
 	}
 	p.mu.Lock()
-	s, err := p.joinLocked(ctx, k, srv)
+	s, w, err := p.joinLocked(ctx, k, srv)
 	p.mu.Unlock()
 	if err != nil {
 		return nil, err
 	}
-	return p.lock(ctx, s, k, srv, check, 0)
+	return p.settle(ctx, s, w, k, srv, check, 0)
 }
 
 // borrowAgain exchanges a borrowed session that was lost before anything was
 // sent to it for a new one, once. On an error nothing is borrowed any more.
 func (p *Pool) borrowAgain(ctx context.Context, s *session, srv *Server, check func() bool) (*session, error) {
-	s.unlock()
 	p.mu.Lock()
 	k := s.key
-	p.leaveLocked(s, CloseCrashed, p.now())
-	s, err := p.joinLocked(ctx, k, srv)
+	p.leaveLocked(s, nil, CloseCrashed, p.now())
+	s, w, err := p.joinLocked(ctx, k, srv)
 	p.mu.Unlock()
 	if err != nil {
 		return nil, err
 	}
-	return p.lock(ctx, s, k, srv, check, 1)
+	return p.settle(ctx, s, w, k, srv, check, 1)
 }
 
-// lock takes the call lock of s, which the caller has joined, or of a session
-// that replaces it. deaths is how many sessions the caller has seen die.
-func (p *Pool) lock(ctx context.Context, s *session, k key, srv *Server, check func() bool, deaths int) (_ *session, err error) {
+// settle waits until s, which the caller has joined, is connected and its turn the
+// caller's; or a session that replaces s. deaths is how many sessions the caller
+// has seen die.
+func (p *Pool) settle(ctx context.Context, s *session, w *turn, k key, srv *Server, check func() bool, deaths int) (_ *session, err error) {
 	for err == nil {
-		if err = s.lock(ctx, check); err == nil {
+		if err = s.await(ctx, w, check); err == nil {
 			return s, nil
 		}
 		why := CloseReason("")
@@ -78,22 +78,22 @@ func (p *Pool) lock(ctx context.Context, s *session, k key, srv *Server, check f
 			}
 			err = p.busyLocked(p.fullLocked(s.group, s.scope))
 		}
-		p.leaveLocked(s, why, p.now())
+		p.leaveLocked(s, w, why, p.now())
 		if err == errStale || err == errDead || err == errWedged {
 			// Under the same lock, so that no close of the server can pass
 			// between the old session and the new one unseen.
-			s, err = p.joinLocked(ctx, k, srv)
+			s, w, err = p.joinLocked(ctx, k, srv)
 		}
 		p.mu.Unlock()
 	}
 	return nil, err
 }
 
-// joinLocked finds or begins the session of k and counts the caller as in
-// flight. The caller must hold p.mu.
-func (p *Pool) joinLocked(ctx context.Context, k key, srv *Server) (*session, error) {
+// joinLocked finds or begins the session of k, counts the caller as in flight, and
+// gives it its turn or its place in line. The caller must hold p.mu.
+func (p *Pool) joinLocked(ctx context.Context, k key, srv *Server) (*session, *turn, error) {
 	if p.closed {
-		return nil, ErrClosed
+		return nil, nil, ErrClosed
 	}
 	var s *session
 	switch {
@@ -106,22 +106,26 @@ func (p *Pool) joinLocked(ctx context.Context, k key, srv *Server) (*session, er
 	switch {
 	case s == nil:
 	case s.state == stateQueued && p.limits.MaxWaiting > 0 && p.waiting >= p.limits.MaxWaiting:
-		return nil, p.busyLocked(limitWaiting, p.limits.MaxWaiting)
+		return nil, nil, p.busyLocked(limitWaiting, p.limits.MaxWaiting)
 	case s.state == stateLive && s.isLost():
 		p.unlinkLocked(s, CloseCrashed)
-	case p.dueLocked(s) && p.recycleLocked(s):
+	case p.dueLocked(s) && p.recycleLocked(s, s.inFlight == 0):
 	default:
 		s.inFlight++
 		p.idle.Remove(&s.idle)
 		if s.state == stateQueued {
 			p.waiting++
 		}
-		return s, nil
+		return s, s.turns.take(), nil
 	}
-	if s := p.takeSpareLocked(k, srv); s != nil {
-		return s, nil
+	s = p.takeSpareLocked(k, srv)
+	if s == nil {
+		var err error
+		if s, err = p.newSessionLocked(ctx, k, srv, false); err != nil {
+			return nil, nil, err
+		}
 	}
-	return p.newSessionLocked(ctx, k, srv, false)
+	return s, s.turns.take(), nil
 }
 
 // leastBusyLocked is the session of a shared server with the fewest borrowers,
@@ -147,27 +151,36 @@ func (p *Pool) leastBusyLocked(k key, srv *Server) *session {
 	return nil
 }
 
-// leaveLocked takes back one borrow, and unlinks s first if why isn't empty.
-// The last to leave files s as idle, closes it when it is unlinked, and gives
-// its connect up when that isn't done. The caller must hold p.mu, and no longer
-// the call lock.
-func (p *Pool) leaveLocked(s *session, why CloseReason, now moment) {
+// leaveLocked takes back one borrow with its turn, or its place in line, and unlinks
+// s first if why isn't empty. The last to leave files s as idle, closes it when it
+// is unlinked, and gives its connect up when that isn't done. The caller must hold
+// p.mu.
+func (p *Pool) leaveLocked(s *session, w *turn, why CloseReason, now moment) {
 	if why != "" {
 		p.unlinkLocked(s, why)
 	}
 	s.inFlight--
+	s.idle.Used = max(s.idle.Used, now)
 	if s.state == stateQueued {
 		p.waiting--
 	}
 	if s.refill && s.lost != nil { // it did come up
 		s.refill = false
-		if s.cause == nil { // a server that was closed isn't started again
+		switch s.reason {
+		case CloseRetired, CloseServerClosed, CloseShutdown, CloseByID: // it isn't wanted any more
+		default:
 			defer p.refillLocked(s.key.server, &s.srv)
 		}
 	}
 	if s.inFlight > 0 {
+		p.betweenTurnsLocked(s, w, now)
+		s.turns.leave(w)
+		if !s.linked {
+			s.turns.moveOn()
+		}
 		return
 	}
+	s.turns.leave(w)
 	switch {
 	case !s.linked:
 		if s.reason == "" {
@@ -176,16 +189,39 @@ func (p *Pool) leaveLocked(s *session, why CloseReason, now moment) {
 		p.settleLocked(s)
 	case s.state < stateLive:
 		p.unlinkLocked(s, CloseAbandoned)
-	case p.dueLocked(s) && p.recycleLocked(s):
+	case p.dueLocked(s) && p.recycleLocked(s, true):
 	case p.neededLocked(s):
 		p.unlinkLocked(s, CloseEvicted)
 	default:
-		s.idle.Used = now
 		p.idle.File(&s.idle)
 		if t := s.idle.Timeout(); t > 0 {
-			p.expiresLocked(now + t)
+			p.expiresLocked(s.idle.Used + t)
 		}
 		p.trimLocked(s)
+	}
+}
+
+// burst is how long a session that goes from call to call may keep others waiting
+// at a limit before it makes room for them between two calls.
+const burst = time.Second
+
+// betweenTurnsLocked replaces a session between two of its calls when it is due, or
+// has kept others waiting for long: with calls that never pause it would never be
+// idle. Those in line move on to its successor, which queues like any other. The
+// caller must hold p.mu.
+func (p *Pool) betweenTurnsLocked(s *session, w *turn, now moment) {
+	switch {
+	case s.turns.overlap || !s.linked || s.state != stateLive || w != nil && !w.gone:
+		// It isn't the end of a turn.
+	case p.dueLocked(s):
+		p.recycleLocked(s, true)
+	case p.neededLocked(s):
+		for first := range p.queue.All {
+			if now-first.queued >= burst {
+				p.unlinkLocked(s, CloseEvicted)
+			}
+			return
+		}
 	}
 }
 
@@ -205,11 +241,10 @@ func (p *Pool) trimLocked(spared *session) {
 // giveBack ends a borrow that was for one call; why isn't empty when s must serve
 // nobody else.
 func (p *Pool) giveBack(s *session, why CloseReason, how outcome) {
-	s.unlock()
 	now := p.now()
 	p.mu.Lock()
 	p.countLocked(s, how)
-	p.leaveLocked(s, why, now)
+	p.leaveLocked(s, nil, why, now)
 	p.mu.Unlock()
 }
 
@@ -221,67 +256,33 @@ func (p *Pool) countLocked(s *session, how outcome) {
 	}
 }
 
-// lock waits until s is connected and the caller has its call lock, and looks
-// then whether s may still be used. On an error the call lock isn't held.
-func (s *session) lock(ctx context.Context, check func() bool) error {
+// await waits until s is connected and the caller has its turn, and looks then
+// whether s may still be used.
+func (s *session) await(ctx context.Context, w *turn, check func() bool) error {
 	select {
 	case <-s.ready:
 	default:
-		if err := s.await(ctx, check); err != nil {
+		if s.admitted != nil {
+			if err := s.awaitPlace(ctx); err != nil {
+				return err
+			}
+		}
+		if err := s.awaitConnect(ctx); err != nil {
+			return err
+		}
+		if err := ask(check); err != nil {
 			return err
 		}
 	}
 	if s.connectErr != nil {
 		return s.connectErr
 	}
-	if s.callLock != nil {
-		select {
-		case s.callLock <- struct{}{}:
-		default:
-			if err := s.awaitTurn(ctx); err != nil {
-				return err
-			}
-		}
-	}
-	if err := s.usable(ctx, check); err != nil {
-		s.unlock()
-		return err
-	}
-	return nil
-}
-
-// awaitTurn takes the call lock, which somebody else holds.
-func (s *session) awaitTurn(ctx context.Context) (err error) {
-	defer func(end func(error)) { end(err) }(s.wait(ctx, WaitTurn))
-	select {
-	case s.callLock <- struct{}{}:
-		return nil
-	case <-s.killed:
-		return s.cause
-	case <-s.pool.done:
-		return ErrClosed
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-func (s *session) unlock() {
-	if s.callLock != nil {
-		<-s.callLock
-	}
-}
-
-// await waits for the end of the queue and for the connect.
-func (s *session) await(ctx context.Context, check func() bool) error {
-	if s.admitted != nil {
-		if err := s.awaitPlace(ctx); err != nil {
+	if w != nil {
+		if err := s.awaitTurn(ctx, w); err != nil {
 			return err
 		}
 	}
-	if err := s.awaitConnect(ctx); err != nil {
-		return err
-	}
-	return ask(check)
+	return s.usable(ctx, check)
 }
 
 // awaitConnect waits for the connect. A close, the caller's ctx and the end of the

@@ -11,7 +11,8 @@ import (
 // whichever scope asks for it. Failed tools, timeouts and cancellations never
 // count. While it lasts, calls that would have to start the server fail at once
 // with a [*StartError] that says why and until when; then one attempt is made at
-// a time, until one holds.
+// a time, until one comes up. A server is trusted again, and its failures are
+// forgotten, when a session has lived for MinUptime.
 type Backoff struct {
 	// After is how many failures in a row are let through; zero means that
 	// nothing is ever held off.

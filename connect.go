@@ -40,7 +40,9 @@ func (p *Pool) connect(ctx context.Context, s *session) {
 
 	p.mu.Lock()
 	s.values = nil // it was for this alone
-	p.starting--
+	if s.process {
+		p.starting--
+	}
 	wanted := s.state == stateConnecting
 	switch {
 	case wanted && err == nil:
@@ -136,9 +138,6 @@ func (p *Pool) closeSession(s *session) {
 
 // dial connects, and makes every failure one that says whose it is.
 func (p *Pool) dial(ctx context.Context, s *session) (client Client, err error) {
-	if err := s.srv.validate(); err != nil {
-		return nil, err
-	}
 	defer func() {
 		if v := recover(); v != nil {
 			client, err = nil, fmt.Errorf("Dial panicked: %s", panicText(v))

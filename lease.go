@@ -72,9 +72,8 @@ func (l *lease) end(why CloseReason) bool {
 		why = l.why
 	}
 	l.mu.Unlock()
-	l.s.unlock()
 	l.p.mu.Lock()
-	l.p.leaveLocked(l.s, why, l.p.now())
+	l.p.leaveLocked(l.s, nil, why, l.p.now())
 	l.p.mu.Unlock()
 	return true
 }

@@ -125,7 +125,7 @@ func (p *Pool) fullLocked(g *serverGroup, sc *scopeGroup) (limit, int) {
 
 // enqueueLocked lets s wait for its start. The caller must hold p.mu.
 func (p *Pool) enqueueLocked(s *session, fairness string) {
-	s.admitted = make(chan struct{})
+	s.admitted, s.queued = make(chan struct{}), p.now()
 	s.place = p.queue.Push(fairness, s)
 	p.classifyLocked(s)
 }

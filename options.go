@@ -3,6 +3,7 @@ package mcppool
 import (
 	"context"
 	"log/slog"
+	"math"
 	"slices"
 	"time"
 
@@ -96,7 +97,14 @@ func (o *Options) connectTimeout() time.Duration {
 	return orDefault(o.ConnectTimeout, defaultConnectTimeout)
 }
 func (o *Options) closeTimeout() time.Duration { return orDefault(o.CloseTimeout, defaultCloseTimeout) }
-func (o *Options) maxMessageSize() int         { return orDefault(o.MaxMessageSize, defaultMaxMessageSize) }
+
+// maxMessageSize is in bytes; no limit is one that leaves room to grow towards it.
+func (o *Options) maxMessageSize() int {
+	if o.MaxMessageSize < 0 {
+		return math.MaxInt / 2
+	}
+	return orDefault(o.MaxMessageSize, defaultMaxMessageSize)
+}
 
 func (o *Options) probeTimeout() time.Duration { return orDefault(o.ProbeTimeout, defaultProbeTimeout) }
 

@@ -2,6 +2,7 @@ package mcppool
 
 import (
 	"context"
+	"math/rand/v2"
 	"time"
 )
 
@@ -27,10 +28,19 @@ func (p *Pool) dueLocked(s *session) bool {
 		s.recycleAt != 0 && p.now() >= s.recycleAt)
 }
 
+// setLifetime begins the life of s, which for a spare is when it is handed out. The
+// caller must hold the pool's lock.
+func (s *session) setLifetime() {
+	if t := s.pool.opts.Recycle.MaxLifetime; t > 0 {
+		s.recycleAt = s.pool.now() + t - rand.N(t/10+1)
+	}
+}
+
 // recycleLocked replaces s, which is due, if that may be done now, and reports
-// whether it did: a session of a scope when nobody borrows it, a shared one as soon
-// as a spare can take its place. The caller must hold p.mu.
-func (p *Pool) recycleLocked(s *session) bool {
+// whether it did: a session of a scope when it is free, which means that no call is
+// under way, and a shared one as soon as a spare can take its place, or when it is
+// free and there is no room for a spare. The caller must hold p.mu.
+func (p *Pool) recycleLocked(s *session, free bool) bool {
 	g := s.group
 	switch {
 	case s.shared && len(g.spares) > 0:
@@ -38,10 +48,10 @@ func (p *Pool) recycleLocked(s *session) bool {
 		return false
 	case s.shared:
 		k := key{server: g.digest}
-		if _, err := p.newSessionLocked(context.Background(), k, &s.srv, true); err == nil || s.inFlight > 0 {
+		if _, err := p.newSessionLocked(context.Background(), k, &s.srv, true); err == nil || !free {
 			return false
 		}
-	case s.inFlight > 0:
+	case !free:
 		return false
 	}
 	p.unlinkLocked(s, CloseRecycled)

@@ -3,7 +3,6 @@ package mcppool
 import (
 	"cmp"
 	"context"
-	"math/rand/v2"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -39,10 +38,6 @@ type session struct {
 	values context.Context // the values of the ctx of the caller that began it, until it is connected
 	hurry  time.Time       // that caller's deadline; zero for none
 
-	// callLock is held during a call; nil when calls may overlap. It is a channel
-	// so that waiting for it can be given up; the runtime hands it over first
-	// come, first served.
-	callLock chan struct{}
 	// admitted is closed when the session leaves the queue; nil if it never was
 	// in it.
 	admitted chan struct{}
@@ -74,11 +69,12 @@ type session struct {
 	oneShot       bool
 	shared        bool
 	spare         bool
-	refill        bool               // its server wants spares, which are seen to when it is given back
-	process       bool               // it counts in the tallies once it has started
-	trial         bool               // of a server that was held off
-	ran           bool               // it has started
-	inFlight      int                // borrowers, waiting ones included
+	refill        bool // its server wants spares, which are seen to when it is given back
+	process       bool // it counts in the tallies once it has started
+	trial         bool // of a server that was held off
+	ran           bool // it has started
+	inFlight      int  // borrowers, waiting ones included
+	turns         turns
 	cancelConnect context.CancelFunc // while connecting
 	reason        CloseReason        // of the unlinking, or of the kill if that came first
 	calls         uint64
@@ -86,6 +82,7 @@ type session struct {
 	recycleAt     moment // when it is too old; zero for never
 	heavy         bool   // it uses too much memory
 	idle          idle.Entry[*session]
+	queued        moment                    // when it came into the queue
 	place         *fairqueue.Item[*session] // in the queue; nil when it isn't
 	waitsFor      limit
 }
@@ -128,6 +125,9 @@ type scopeGroup struct {
 // reached; it fails when the server is held off, or the queue is full. The caller
 // must hold p.mu.
 func (p *Pool) newSessionLocked(ctx context.Context, k key, srv *Server, spare bool) (*session, error) {
+	if err := srv.validate(); err != nil {
+		return nil, err // before anything makes room for it
+	}
 	now := p.now()
 	label := srv.base() + "-" + shortHex(k.server)
 	if err := p.heldOffLocked(k.server, label); err != nil {
@@ -194,9 +194,7 @@ func (p *Pool) assignLocked(s *session, k key, srv *Server) {
 	s.key = k
 	s.shared = srv.Shared
 	s.refill = srv.Spares > 0
-	if !srv.Concurrent {
-		s.callLock = make(chan struct{}, 1)
-	}
+	s.turns.overlap = srv.Concurrent
 	if k.scope != "" {
 		sc := p.scopes[k.scope]
 		if sc == nil {
@@ -226,9 +224,11 @@ func (p *Pool) assignLocked(s *session, k key, srv *Server) {
 // startLocked begins the connect of s. The caller must hold p.mu.
 func (p *Pool) startLocked(s *session) {
 	p.moveLocked(s, stateConnecting)
-	p.starting++
-	if t := p.opts.Recycle.MaxLifetime; t > 0 {
-		s.recycleAt = p.now() + t - rand.N(t/10+1)
+	if s.process {
+		p.starting++
+	}
+	if !s.spare {
+		s.setLifetime()
 	}
 	p.tryLocked(s)
 	ctx, cancel := p.connectContext(s.values)
@@ -273,6 +273,7 @@ func (p *Pool) unfileLocked(s *session, list *idle.Lists[*session]) {
 		p.kept--
 	}
 	s.stale.Store(true)
+	s.turns.moveOn()
 	list.Leave(&s.idle)
 }
 

@@ -88,6 +88,13 @@ func (p *Pool) spareReadyLocked(s *session) {
 	if t := s.idle.Timeout(); t > 0 {
 		p.expiresLocked(s.idle.Used + t)
 	}
+	// A call may wait for a place to start the same server: this one is there.
+	for m := range s.group.members {
+		if m.state == stateQueued && m.waitsFor != limitScope {
+			p.killLocked(m, errStale, CloseAbandoned)
+			return
+		}
+	}
 }
 
 // takeSpareLocked hands a spare to a call, borrowed, or gives nil. The caller
@@ -107,6 +114,7 @@ func (p *Pool) takeSpareLocked(k key, srv *Server) *session {
 		p.spares.Leave(&s.idle)
 		s.spare, s.idle.Used = false, 0
 		s.inFlight = 1
+		s.setLifetime()
 		p.assignLocked(s, k, srv)
 		if s.linked {
 			p.trimLocked(s)

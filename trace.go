@@ -11,9 +11,10 @@ import (
 
 // Trace tells what a pool does, while it does it. Each func may be nil; those
 // that aren't run on the goroutine of what they tell of, outside the pool's locks,
-// so that they may call the pool, and what they take is added to the call. They
-// are called from many goroutines at once. No argument holds a secret; texts of
-// servers have known secrets blanked.
+// and what they take is added to it. They may ask and change the pool, but not wait
+// for what they tell of: no calls in the same scope, no Close, no Shutdown. They are
+// called from many goroutines at once. No argument holds a secret; texts of servers
+// have known secrets blanked.
 //
 // The funcs with a ctx get that of the call, or for a connect one with the values
 // of the call that began it.

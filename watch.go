@@ -50,10 +50,11 @@ func (p *Pool) checkHealth(ctx context.Context) {
 	p.mu.Lock()
 	var idle []*session
 	for s := range p.idle.All {
-		s.inFlight++
 		idle = append(idle, s)
 	}
 	for _, s := range idle {
+		s.inFlight++
+		s.turns.take() // nobody has it
 		p.idle.Remove(&s.idle)
 	}
 	p.mu.Unlock()
@@ -71,27 +72,16 @@ func (p *Pool) checkHealth(ctx context.Context) {
 
 func (p *Pool) checkOne(ctx context.Context, s *session) {
 	why := CloseReason("")
-	held := s.callLock == nil
-	if !held {
-		select {
-		case s.callLock <- struct{}{}:
-			held = true
-		default: // somebody uses it, and will see
-		}
-	}
-	if held {
-		s.suspect.Store(true)
-		switch err := s.reassure(ctx); err {
-		case errWedged:
-			why = CloseWedged
-		case errDead:
-			why = CloseCrashed
-		}
-		s.unlock()
+	s.suspect.Store(true)
+	switch err := s.reassure(ctx); err {
+	case errWedged:
+		why = CloseWedged
+	case errDead:
+		why = CloseCrashed
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.leaveLocked(s, why, s.idle.Used)
+	p.leaveLocked(s, nil, why, 0)
 }
 
 // checkMemory marks the sessions whose process trees use too much.
@@ -118,7 +108,7 @@ func (p *Pool) checkMemory(ctx context.Context) {
 		p.mu.Lock()
 		s.heavy = true
 		if s.linked && s.inFlight == 0 && s.state == stateLive {
-			p.recycleLocked(s)
+			p.recycleLocked(s, true)
 		}
 		p.mu.Unlock()
 	}
