@@ -193,6 +193,11 @@ var (
 		for _, part := range rapid.SliceOfN(rapid.SliceOfN(drawStep, 1, 20), 1, 20).Draw(t, "steps") {
 			p.Steps = append(p.Steps, part...)
 		}
+		// Few servers meet each other more often.
+		servers := rapid.SliceOfN(rapid.IntRange(0, len(modelServers)-1), 1, len(modelServers)).Draw(t, "servers")
+		for i := range p.Steps {
+			p.Steps[i].Server = servers[p.Steps[i].Server%len(servers)]
+		}
 		p.End = modelStep{
 			Kind: oneOf(stepClose, stepShutdown).Draw(t, "end"),
 			For:  oneOf(2*time.Minute, 0, 50*ms, 500*ms).Draw(t, "after"),

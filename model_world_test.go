@@ -42,6 +42,7 @@ type modelWorld struct {
 // modelHistory is what happened to a server.
 type modelHistory struct {
 	closed        time.Time // when it was last closed or retired
+	retired       time.Time // when it was last retired
 	failures      int       // dials that failed in a row
 	failed        time.Time // the last one
 	deaths        []time.Time
@@ -298,6 +299,8 @@ func (w *modelWorld) checkSendLocked(c *modelClient, rec *modelCall) {
 		w.failLocked("call %d is sent although its check said no", rec.id)
 	case rec.doomed && lease == nil:
 		w.failLocked("call %d is sent although its server was closed while it waited", rec.id)
+	case lease == nil && rec.began.After(w.servers[c.server].retired) && c.opened.Before(w.servers[c.server].retired):
+		w.failLocked("call %d reaches client %d, whose server was retired before", rec.id, c.id)
 	case time.Now().After(rec.deadline):
 		w.failLocked("call %d is sent after its deadline", rec.id)
 	case lease != nil && lease.given:
