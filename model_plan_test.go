@@ -4,8 +4,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/mcppool/mcppool"
 	"pgregory.net/rapid"
+
+	"github.com/mcppool/mcppool"
 )
 
 // modelPlan is one schedule. It is drawn wholly before it is run, so that rapid, which
