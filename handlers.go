@@ -8,7 +8,9 @@ import (
 	"github.com/mcppool/mcppool/internal/mcpconn"
 )
 
-// Handlers answer what servers ask of their client. A nil one isn't offered to
+// Handlers answer what servers ask of their client. Servers of the modern era ask
+// by the result of a call, which then goes on with the answers, as the protocol has
+// it; the others ask by requests of their own. A nil one isn't offered to
 // servers, and one that asks all the same gets a JSON-RPC error at once. They
 // run on goroutines of the connection, may block and may call the pool, though
 // not with the scope and server that asks, whose call may be waiting for the

@@ -78,8 +78,13 @@ func serveAsking() {
 		}
 		return res.Action, nil
 	})
-	s.AddTool(mcp.NewTool("input"), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	s.AddTool(mcp.NewTool("input"), func(_ context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		if answer, ok := req.Params.InputResponses["r"]; ok && req.Params.RequestState == "so far" {
+			roots, err := json.Marshal(answer)
+			return mcp.NewToolResultText(string(roots)), err
+		}
 		res := new(mcp.CallToolResult)
+		res.RequestState = "so far"
 		res.ResultType = mcp.ResultTypeInputRequired
 		res.InputRequests = mcp.InputRequests{"r": mcp.NewRootsInputRequest()}
 		return res, nil

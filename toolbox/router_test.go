@@ -71,6 +71,24 @@ func TestAServerThatAsksNobodyGetsAnErrorAtOnce(t *testing.T) {
 	}
 }
 
+func TestAModernServerThatRequiresInputGetsItFromTheHandlersOfTheConversation(t *testing.T) {
+	router := toolbox.NewRouter(toolbox.Handlers{
+		Roots: func(_ context.Context, from toolbox.Asker) ([]mcp.Root, error) {
+			return []mcp.Root{{URI: "file:///" + from.Conversation.Thread}}, nil
+		},
+	})
+	pool, err := mcppool.New(&mcppool.Options{Handlers: router.PoolHandlers()})
+	require.NoError(t, err)
+	defer pool.Close()
+	e := toolbox.Entry{ID: "s", Server: asking(t)}
+	e.Server.Protocol = mcppool.ProtocolModern
+	b, err := toolbox.New(pool, static(t, e), &toolbox.Options{Router: router})
+	require.NoError(t, err)
+	out := dispatch(t, b, "mcp__s__input", "")
+	require.NoError(t, out.Err)
+	require.JSONEq(t, `{"roots":[{"uri":"file:///t7"}]}`, out.Text)
+}
+
 func TestAModernServerThatRequiresInputGetsNone(t *testing.T) {
 	pool, err := mcppool.New(nil)
 	require.NoError(t, err)

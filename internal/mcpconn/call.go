@@ -36,6 +36,14 @@ func (c *Conn) CallTool(ctx context.Context, call ToolCall) (*mcp.CallToolResult
 	if err != nil {
 		return nil, err
 	}
+	res, err := c.decode(raw)
+	if err == nil && res.NeedsInput() {
+		return c.continued(ctx, &call, res)
+	}
+	return res, err
+}
+
+func (c *Conn) decode(raw json.RawMessage) (*mcp.CallToolResult, error) {
 	res, err := toolresult.Decode(raw, c.cfg.UnknownContent)
 	if err != nil {
 		return nil, fmt.Errorf("undecodable result: %w", err)

@@ -146,6 +146,7 @@ const (
 	probeID    = "probe"
 	discoverID = "discover"
 	streamID   = "listen-"
+	inputID    = "input"
 )
 
 // Done is closed once the connection is lost for good, and by Close.
