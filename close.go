@@ -48,10 +48,20 @@ func (p *Pool) RetireServer(srv Server) {
 	if g := p.servers[d]; g != nil {
 		for s := range g.members {
 			if s.state > stateQueued { // what hasn't begun can't be out of date
-				p.unlinkLocked(s, CloseRetired)
+				p.retireLocked(s, ErrServerClosed, CloseRetired)
 			}
 		}
 	}
+}
+
+// retireLocked lets s end when its calls have. A spare has none: who waits for its
+// connect is told at once. The caller must hold p.mu.
+func (p *Pool) retireLocked(s *session, cause error, why CloseReason) {
+	if s.spare {
+		p.killLocked(s, cause, why)
+		return
+	}
+	p.unlinkLocked(s, why)
 }
 
 // CloseScope closes every session of a scope, on all servers, as
@@ -86,7 +96,7 @@ func (p *Pool) Shutdown(ctx context.Context) error {
 	p.refuseLocked()
 	for _, g := range p.servers {
 		for s := range g.members {
-			p.unlinkLocked(s, CloseShutdown)
+			p.retireLocked(s, ErrClosed, CloseShutdown)
 		}
 	}
 	p.mu.Unlock()

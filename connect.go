@@ -1,7 +1,6 @@
 package mcppool
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -67,7 +66,7 @@ func (p *Pool) connect(ctx context.Context, s *session) {
 	default:
 		// Killed, or given up by the last that waited. When that ties with the
 		// end of the connect, the close wins: what came up is ended here.
-		s.connectErr = cmp.Or(s.cause, errStale)
+		s.connectErr = s.cause
 		p.startedLocked(s, false, nil)
 		if err == nil {
 			s.client = client

@@ -51,7 +51,10 @@ func CheckInvariants(p *Pool) error {
 		if len(g.members) == 0 {
 			return errors.New("a server without sessions is remembered")
 		}
-		var ofServer tally
+		var (
+			ofServer tally
+			starting int
+		)
 		for s := range g.members {
 			open++
 			isIdle := s.idle.Filed() && !s.spare
@@ -88,6 +91,9 @@ func CheckInvariants(p *Pool) error {
 				return errors.New("a queued session has no place, or another has one")
 			}
 			keys[s.key] = keys[s.key] || s.linked
+			if s.spare && s.state < stateLive {
+				starting++
+			}
 			if s.linked {
 				linked++
 				if s.state == stateLive {
@@ -117,6 +123,9 @@ func CheckInvariants(p *Pool) error {
 					add(scopes[s.scope], s, limitScope)
 				}
 			}
+		}
+		if starting != g.starting {
+			return fmt.Errorf("%d spares are starting, should be %d", g.starting, starting)
 		}
 		if ofServer != g.tally {
 			return fmt.Errorf("a server's tally is %+v, should be %+v", g.tally, ofServer)

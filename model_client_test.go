@@ -8,6 +8,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
+
 	"github.com/mcppool/mcppool"
 )
 
@@ -210,7 +211,7 @@ func (c *modelClient) CallTool(ctx context.Context, req mcp.CallToolRequest) (*m
 	case endRPC:
 		return nil, &mcppool.RPCError{Code: -1, Message: "an error of the server's own"}
 	case endOdd:
-		if ctx.Err() != nil {
+		if now := time.Now(); !now.Before(rec.deadline) || !rec.cancelAt.IsZero() && !now.Before(rec.cancelAt) {
 			w.givenUpLocked(c) // nobody knows it for an answer
 		}
 		return nil, errModelOdd

@@ -4,8 +4,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/mcppool/mcppool"
 	"pgregory.net/rapid"
+
+	"github.com/mcppool/mcppool"
 )
 
 // modelPlan is one schedule. It is drawn wholly before it is run, so that rapid, which
@@ -192,6 +193,11 @@ var (
 		// In parts, since rapid's slices are short.
 		for _, part := range rapid.SliceOfN(rapid.SliceOfN(drawStep, 1, 20), 1, 20).Draw(t, "steps") {
 			p.Steps = append(p.Steps, part...)
+		}
+		// Few servers meet each other more often.
+		servers := rapid.SliceOfN(rapid.IntRange(0, len(modelServers)-1), 1, len(modelServers)).Draw(t, "servers")
+		for i := range p.Steps {
+			p.Steps[i].Server = servers[p.Steps[i].Server%len(servers)]
 		}
 		p.End = modelStep{
 			Kind: oneOf(stepClose, stepShutdown).Draw(t, "end"),

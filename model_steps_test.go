@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
+
 	"github.com/mcppool/mcppool"
 )
 
@@ -212,6 +213,9 @@ func (w *modelWorld) step(wg *sync.WaitGroup, s *modelStep) {
 		p.CloseIdle(s.For)
 	case stepRetire:
 		w.closing(s.Server, func(*modelCall) bool { return false })
+		w.mu.Lock()
+		w.servers[s.Server].retired = time.Now()
+		w.mu.Unlock()
 		p.RetireServer(srv)
 	case stepReset:
 		w.mu.Lock()

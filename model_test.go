@@ -21,7 +21,7 @@ import (
 // compares what happens with what may. MCPPOOL_MODEL is the number of schedules;
 // rapid's own flags work besides.
 func TestModelAllowsWhateverHappens(t *testing.T) {
-	modelChecks(t, "1000")
+	modelChecks(t, "500")
 	tries, last := 1, ""
 	defer func() { t.Log(last) }()
 	rapid.Check(t, func(rt *rapid.T) {

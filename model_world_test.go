@@ -42,7 +42,9 @@ type modelWorld struct {
 // modelHistory is what happened to a server.
 type modelHistory struct {
 	closed        time.Time // when it was last closed or retired
+	retired       time.Time // when it was last retired
 	failures      int       // dials that failed in a row
+	firstFailed   time.Time // the first of them
 	failed        time.Time // the last one
 	deaths        []time.Time
 	startFailures int // in all
@@ -169,6 +171,9 @@ func (w *modelWorld) dialServer(ctx context.Context, srv mcppool.Server) (mcppoo
 			w.startFailures++
 			h.startFailures++
 			h.troubles++
+			if h.failures == 0 {
+				h.firstFailed = time.Now()
+			}
 			h.failures++
 			h.failed = time.Now()
 		}
@@ -202,7 +207,7 @@ func (w *modelWorld) checkStartLocked(d *modelDial) {
 	// a long life, which excuses the failures before.
 	unseen := false
 	for _, c := range w.clients {
-		unseen = unseen || c.server == d.server && c.died && (c.closes == 0 || !c.closedAt.Before(h.failed))
+		unseen = unseen || c.server == d.server && c.died && (c.closes == 0 || !c.closedAt.Before(h.firstFailed))
 	}
 	if b := w.plan.Options.Backoff; b.After > 0 && h.failures >= b.After && h.failed.Before(d.began) && !unseen &&
 		// When a failure ties with the end of the last who waited, it doesn't count.
@@ -298,6 +303,8 @@ func (w *modelWorld) checkSendLocked(c *modelClient, rec *modelCall) {
 		w.failLocked("call %d is sent although its check said no", rec.id)
 	case rec.doomed && lease == nil:
 		w.failLocked("call %d is sent although its server was closed while it waited", rec.id)
+	case lease == nil && rec.began.After(w.servers[c.server].retired) && c.opened.Before(w.servers[c.server].retired):
+		w.failLocked("call %d reaches client %d, whose server was retired before", rec.id, c.id)
 	case time.Now().After(rec.deadline):
 		w.failLocked("call %d is sent after its deadline", rec.id)
 	case lease != nil && lease.given:

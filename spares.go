@@ -31,25 +31,10 @@ func (p *Pool) Prewarm(ctx context.Context, srv Server, n int) error {
 			return wrap("prewarm", &srv, phaseQueue, ctx.Err())
 		}
 	}
-	if err == errStale { // retired, or the pool shuts down
-		err = ErrServerClosed
-		if p.isClosed() {
-			err = ErrClosed
-		}
-	}
 	if err != nil {
 		return wrap("prewarm", &srv, phaseQueue, err)
 	}
 	return nil
-}
-
-func (p *Pool) isClosed() bool {
-	select {
-	case <-p.done:
-		return true
-	default:
-		return false
-	}
 }
 
 func (p *Pool) startSpares(ctx context.Context, srv *Server, n int) (started []*session, err error) {

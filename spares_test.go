@@ -214,11 +214,14 @@ func TestPrewarmFailsWhenItsConnectsAreGivenUp(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				p := newPool(t, &fakes{connectTime: time.Second}, nil)
+				p := newPool(t, &fakes{connectTime: time.Minute, stubborn: true}, nil)
+				start := time.Now()
 				end := after(func() error { return p.Prewarm(t.Context(), stdio, 2) })
 				synctest.Wait()
-				c.end(p)
+				ended := after(func() error { c.end(p); return nil })
 				require.ErrorIs(t, <-end, c.want)
+				require.Zero(t, time.Since(start))
+				<-ended
 			})
 		})
 	}
