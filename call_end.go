@@ -60,6 +60,7 @@ func (s *session) call(ctx context.Context, req *mcp.CallToolRequest, call *Call
 	t := &s.pool.trace
 	begun := s.pool.now()
 	s.current.set(call.Tool, begun)
+	defer s.current.set("", 0)
 	if t.CallBegin != nil {
 		t.CallBegin(ctx, s.borrowedOrigin(), call.Tool)
 	}
@@ -73,7 +74,6 @@ func (s *session) call(ctx context.Context, req *mcp.CallToolRequest, call *Call
 	case res != nil && res.IsError:
 		done.how = outcomeToolError
 	}
-	s.current.set("", 0)
 	if t.CallEnd != nil {
 		t.CallEnd(ctx, s.borrowedOrigin(), call.Tool, CallDone{
 			Took: s.pool.now() - begun, Outcome: outcomes[done.how], Err: err,

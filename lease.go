@@ -121,11 +121,15 @@ func (l *Session) CallTool(ctx context.Context, call Call) (*mcp.CallToolResult,
 		l.p.countRefused()
 		return nil, &opError{op: toolOp(call.Tool), server: l.s.label, phase: phaseQueue, err: err}
 	}
-	res, err, done := l.s.call(ctx, &req, &call)
-	l.p.mu.Lock()
-	l.p.countLocked(l.s, done.how)
-	l.p.mu.Unlock()
-	l.spoil(done.why)
+	done := callEnd{why: ClosePanicked, how: outcomeOther} // unless the client returns
+	defer func() {
+		l.p.mu.Lock()
+		l.p.countLocked(l.s, done.how)
+		l.p.mu.Unlock()
+		l.spoil(done.why)
+	}()
+	var res *mcp.CallToolResult
+	res, err, done = l.s.call(ctx, &req, &call)
 	return res, err
 }
 

@@ -170,6 +170,9 @@ func TestTraceTellsTheStoryOfEachWayACallCanGo(t *testing.T) {
 					}
 					story = append(story, line)
 				}
+				if tc.f.connectTime == 0 { // the connect may end before the caller waits for it
+					story, tc.story = without("connect", story), without("connect", tc.story)
+				}
 				// What two goroutines do at the same moment may be told in either order.
 				require.ElementsMatch(t, tc.story, story, "%q", story)
 				require.Equal(t, only("call", tc.story), only("call", story))
@@ -208,6 +211,16 @@ func TestASessionIsToldAsClosedAfterItsOpening(t *testing.T) {
 			"connect s", "opened false", "connected 0s <nil>", "closed scope closed 0s",
 		}, slices.DeleteFunc(tr.take(), func(l string) bool { return strings.HasPrefix(l, "wait") }))
 	})
+}
+
+// without leaves out the waits for something.
+func without(what string, lines []string) (kept []string) {
+	for _, l := range lines {
+		if !strings.HasPrefix(l, "wait "+what) && !strings.HasPrefix(l, "waited "+what) {
+			kept = append(kept, l)
+		}
+	}
+	return kept
 }
 
 func TestMergedTracesAreToldInTurn(t *testing.T) {
