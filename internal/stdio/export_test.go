@@ -45,7 +45,7 @@ func HoldReader(c *Conn) func() {
 }
 
 // WakeReader does what the loss of the connection does to the reader.
-func WakeReader(c *Conn) { _ = c.proc.Stdout.SetReadDeadline(longAgo) }
+func WakeReader(c *Conn) { c.wakeReader() }
 
 // Stdout returns the descriptor that the reader reads.
 func Stdout(c *Conn) uintptr {

@@ -61,5 +61,5 @@ func TestAnIdleConnectionCostsLittle(t *testing.T) {
 	leaves()
 }
 
-// idleGoroutines are proc's, the reader and the waiter for the exit.
-const idleGoroutines = 3
+// idleGoroutines are proc's and the reader.
+const idleGoroutines = 2
