@@ -117,6 +117,7 @@ func TestStoppedChildIsEndedBySIGTERM(t *testing.T) {
 func TestExitIsLearntWithoutAPidfd(t *testing.T) {
 	p, err := proc.StartWithoutPidfd(markedConfig(t, "exit", "3"))
 	require.NoError(t, err)
+	t.Cleanup(func() { p.Stop(0) })
 	drain(p)
 	waitFor(t, "Done", p.Done())
 	require.Equal(t, proc.Exit{Code: 3}, p.Exit())
@@ -168,6 +169,7 @@ func TestIdleProcessHasAtMostOneGoroutineFourFdsAndNoThread(t *testing.T) {
 
 func TestManyStartsAndStopsLeaveThreadsWhereTheyWere(t *testing.T) {
 	cfg := markedConfig(t, "echo")
+	cfg.Path = "/bin/cat" // starts in no time, unlike a test binary built with -race
 	for i, before := 0, 0; i < 200; i++ {
 		p := start(t, cfg)
 		p.Drained()

@@ -18,6 +18,7 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
+	"math/rand/v2"
 	"os"
 	"slices"
 	"sync"
@@ -140,6 +141,7 @@ func Start(cfg Config) (*Conn, error) {
 		c.wakeReader()
 	}
 
+	c.ids.Store(firstID())
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	c.stdin, c.stdout = newRawFile(p.Stdin), newRawFile(p.Stdout)
 	c.events.handle, c.events.onPanic = c.handleEvent, c.handlerPanicked
@@ -148,6 +150,12 @@ func Start(cfg Config) (*Conn, error) {
 	go c.readAll()
 	return c, nil
 }
+
+// firstID returns where the ids of a connection begin: somewhere in the hundreds
+// of millions. A server that prints an old log, its own or another server's, must
+// not have an answer in it taken for that to a call of now. It leaves a thousand
+// million ids that fit into 32 bits, which is all that some servers have.
+func firstID() int64 { return 1<<27 + rand.Int64N(1<<30-1<<27) }
 
 func (cfg *Config) setDefaults() {
 	if cfg.MaxMessageSize <= 0 {

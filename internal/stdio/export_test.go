@@ -9,6 +9,9 @@ import (
 // ExitOf returns how the server's process ended.
 func ExitOf(c *Conn) proc.Exit { return c.proc.Exit() }
 
+// LastID returns the id of the last request.
+func LastID(c *Conn) int64 { return c.ids.Load() }
+
 // Pending returns how many calls wait for an answer.
 func Pending(c *Conn) int {
 	c.mu.Lock()

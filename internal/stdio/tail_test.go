@@ -9,18 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mcppool/mcppool/internal/proc"
 	"github.com/mcppool/mcppool/internal/stdio"
 )
-
-// shellConfig is a server in the shell: many of them cost little.
-func shellConfig(t testing.TB, script string) stdio.Config {
-	t.Helper()
-	return stdio.Config{
-		Proc:         proc.Config{Path: "/bin/sh", Args: []string{"-c", script}, Env: []string{mark(t)}},
-		CloseTimeout: 2 * time.Second,
-	}
-}
 
 func TestTheLastWordsOfADyingServerAreWhole(t *testing.T) {
 	const words = "one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\nten"
