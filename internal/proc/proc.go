@@ -194,6 +194,7 @@ func (p *Process) Exit() Exit {
 // for Done, and the shortest of their timeouts is what counts.
 func (p *Process) Stop(timeout time.Duration) {
 	p.request()
+	p.tree.look()
 	p.Stdin.Close()
 	eof, term := stopPhases(timeout)
 	if !p.exitsWithin(eof) {

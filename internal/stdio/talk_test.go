@@ -33,7 +33,7 @@ func TestAnswersAreFoundInWhateverServersPutAroundThem(t *testing.T) {
 }
 
 func TestConnectionsBeginTheirIDsAtDifferentPlaces(t *testing.T) {
-	first, second := stdio.LastID(start(t, serverConfig(t))), stdio.LastID(start(t, serverConfig(t)))
+	first, second := stdio.LastID(open(t, serverConfig(t))), stdio.LastID(open(t, serverConfig(t)))
 	for _, id := range []int64{first, second} {
 		require.Greater(t, id, int64(100e6))
 		require.Less(t, id, int64(1<<31-1e9), "a thousand million more fit into 32 bits")

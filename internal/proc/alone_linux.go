@@ -1,0 +1,91 @@
+package proc
+
+import (
+	"os"
+	"strconv"
+	"strings"
+)
+
+// Most programs start nothing, and a walk over all processes of the host to find
+// that out costs more the larger the host. So Stop notes first whether the
+// leader has a child. If it has none, and has never waited for one, whatever it
+// may have left was started since; and pids are given out in ascending order, so
+// these are few to look at.
+
+// maxLook is how many pids are looked at one by one rather than by a walk.
+const maxLook = 64
+
+// glimpse is what was seen of a tree when its Stop began.
+type glimpse struct {
+	alone   bool // the leader had no child
+	lastPid int  // the last pid that was given out before that was looked up
+}
+
+// look takes the glimpse, once.
+func (t *tree) look() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.looked || t.reaped {
+		return
+	}
+	t.looked = true
+	last, ok := lastPid()
+	t.seen = glimpse{alone: ok && childless(t.pid), lastPid: last}
+}
+
+// leftNobody reports that the leader, which has exited, is the last of its tree
+// for sure. If it is false, that isn't known.
+func (t *tree) leftNobody() bool {
+	t.mu.Lock()
+	sure, seen := t.looked && !t.stolen && t.seen.alone, t.seen
+	t.mu.Unlock()
+	if !sure {
+		return false
+	}
+	// Every process has page faults: none of children means no child that ended.
+	leader, ok := readMember(t.pid)
+	if !ok || leader.childFaults {
+		return false
+	}
+	last, ok := lastPid()
+	if !ok || last < seen.lastPid || last > seen.lastPid+maxLook {
+		return false // pids have begun anew, or there are many
+	}
+	s := sweep{trees: []wanted{t.want(nil)}, buf: make([]byte, 4<<10)}
+	for pid := seen.lastPid + 1; pid <= last; pid++ {
+		m, ok := readMember(pid)
+		if !ok || !m.alive() || pid == t.pid {
+			continue
+		}
+		// In the middle of an execve the environment is empty.
+		if s.treeOf(m) >= 0 || len(s.environ(pid)) == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// lastPid returns the pid that was last given to a process or thread of the
+// host's own pid namespace. Not all kernels tell.
+func lastPid() (int, bool) {
+	var buf [32]byte
+	n, err := strconv.Atoi(strings.TrimSpace(string(readFile("/proc/sys/kernel/ns_last_pid", buf[:]))))
+	return n, err == nil && n > 0
+}
+
+// childless reports that a process has no children, zombies included. It is
+// false if the kernel doesn't tell.
+func childless(pid int) bool {
+	dir := "/proc/" + strconv.Itoa(pid) + "/task"
+	threads, err := os.ReadDir(dir)
+	if err != nil || len(threads) == 0 {
+		return false
+	}
+	for _, thread := range threads {
+		children, err := os.ReadFile(dir + "/" + thread.Name() + "/children")
+		if err != nil || len(children) > 0 {
+			return false
+		}
+	}
+	return true
+}
