@@ -1,9 +1,11 @@
 package proc
 
 import (
+	"bytes"
 	"os"
 	"strconv"
 	"strings"
+	"syscall"
 )
 
 // Most programs start nothing, and a walk over all processes of the host to find
@@ -17,7 +19,7 @@ const maxLook = 64
 
 // glimpse is what was seen of a tree when its Stop began.
 type glimpse struct {
-	alone   bool // the leader had no child
+	alone   bool // the leader had no child, and the kernel notes those that it waited for
 	lastPid int  // the last pid that was given out before that was looked up
 }
 
@@ -30,7 +32,7 @@ func (t *tree) look() {
 	}
 	t.looked = true
 	last, ok := lastPid()
-	t.seen = glimpse{alone: ok && childless(t.pid), lastPid: last}
+	t.seen = glimpse{alone: ok && childless(t.pid) && waits(t.pid), lastPid: last}
 }
 
 // leftNobody reports that the leader, which has exited, is the last of its tree
@@ -75,17 +77,34 @@ func lastPid() (int, bool) {
 
 // childless reports that a process has no children, zombies included. It is
 // false if the kernel doesn't tell.
+//
+// A child belongs to the thread that forked it. A thread has a directory of its
+// own as well as one below its process. To open a file below the latter makes
+// the kernel take milliseconds of CPU to reap the process.
 func childless(pid int) bool {
-	dir := "/proc/" + strconv.Itoa(pid) + "/task"
-	threads, err := os.ReadDir(dir)
+	threads, err := os.ReadDir("/proc/" + strconv.Itoa(pid) + "/task")
 	if err != nil || len(threads) == 0 {
 		return false
 	}
 	for _, thread := range threads {
-		children, err := os.ReadFile(dir + "/" + thread.Name() + "/children")
+		tid := thread.Name()
+		children, err := os.ReadFile("/proc/" + tid + "/task/" + tid + "/children")
 		if err != nil || len(children) > 0 {
 			return false
 		}
 	}
 	return true
+}
+
+// waits reports that a process doesn't ignore SIGCHLD. The children of one that
+// does leave no trace.
+func waits(pid int) bool {
+	var buf [4 << 10]byte
+	_, after, ok := bytes.Cut(readProc(pid, "status", buf[:]), []byte("\nSigIgn:\t"))
+	if !ok {
+		return false
+	}
+	mask, _, _ := bytes.Cut(after, []byte("\n"))
+	ignored, err := strconv.ParseUint(string(mask), 16, 64)
+	return err == nil && ignored&(1<<(syscall.SIGCHLD-1)) == 0
 }

@@ -82,7 +82,10 @@ func shell(t *testing.T, script string) *proc.Process {
 }
 
 func TestStopKillsADaemonWhoseParentsWereGoneLongBefore(t *testing.T) {
-	shell(t, `(setsid sleep 60 </dev/null >/dev/null 2>&1 &); echo ready; read line`).Stop(bound)
+	const daemon = `(setsid sleep 60 </dev/null >/dev/null 2>&1 &); echo ready; read line`
+	for name, script := range map[string]string{"waits": daemon, "ignores SIGCHLD": `trap "" CHLD; ` + daemon} {
+		t.Run(name, func(t *testing.T) { shell(t, script).Stop(bound) })
+	}
 }
 
 func TestStopKillsADaemonThatIsStartedOnceItHasBegun(t *testing.T) {
