@@ -27,7 +27,7 @@ const variable = "MCPPOOL_HOSTILE"
 //	ignoreterm        ignores SIGTERM
 //	slowexit=D        needs so long to exit after the end of its stdin
 //	closeout          closes its stdout at a call, and lives
-//	closein           closes its stdin at a call, and lives
+//	closein           closes its stdin at a call, says so on stderr, and lives
 //	wrapper           is a launcher whose child is the server with the other traits
 //	setsid            starts a daemon that leaves the group and holds no pipe
 //	fast              a nearly free loop that answers every call alike
@@ -35,6 +35,7 @@ const variable = "MCPPOOL_HOSTILE"
 // What it says:
 //
 //	crlf, bom, noise, blank, stringid, floatid, batch, glued
+//	oldlog            before each message, answers from a log of yesterday
 //	nonewline         the answer to the tool "last" lacks its newline
 //	early             notifications before anything else
 //	bigline=N         at a call, a line of N bytes without end

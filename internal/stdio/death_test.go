@@ -3,6 +3,7 @@ package stdio_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -129,6 +130,7 @@ func TestAServerThatClosesItsStdinIsLostAtTheNextCall(t *testing.T) {
 	defer cancel()
 	_, err := call(ctx, c, "echo", `{}`)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.Eventually(t, func() bool { return c.StderrTail() == "stdin closed\n" }, 10*time.Second, time.Millisecond)
 	within(t, time.Second, func() { _, err = call(t.Context(), c, "echo", `{}`) })
 	dead(t, err, stdio.ErrBrokenPipe)
 }
@@ -311,7 +313,7 @@ func TestCancelledCallsAreToldToTheServerEvenIfCloseFollowsAtOnce(t *testing.T) 
 		require.NoError(t, c.Close())
 		got, err := os.ReadFile(log)
 		require.NoError(t, err)
-		require.Equal(t, "notifications/cancelled 1\n", string(got))
+		require.Equal(t, fmt.Sprintf("notifications/cancelled %d\n", stdio.LastID(c)), string(got))
 	}
 }
 

@@ -41,6 +41,15 @@ func serverConfig(t testing.TB, traits ...string) stdio.Config {
 	}
 }
 
+// open connects to a server, which is gone at the end of the test at the latest.
+func open(t testing.TB, cfg stdio.Config) *stdio.Conn {
+	t.Helper()
+	c, err := stdio.Start(cfg)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = c.Close() }) // the test has closed it before, if it got so far
+	return c
+}
+
 // start connects to a server, and checks at the end of the test that nothing of
 // it is left: no process, descriptor or goroutine.
 func start(t testing.TB, cfg stdio.Config) *stdio.Conn {
@@ -93,7 +102,10 @@ func descriptors(t testing.TB) []string {
 }
 
 // mark is in the environment of all processes that a test starts.
-func mark(t testing.TB) string { return fmt.Sprintf("TEST_NAME=%d/%s", os.Getpid(), t.Name()) }
+func mark(t testing.TB) string {
+	t.Helper()
+	return fmt.Sprintf("TEST_NAME=%d/%s", os.Getpid(), t.Name())
+}
 
 // family lists the processes that were started for this test, zombies among
 // the host's children included.
