@@ -3,9 +3,11 @@ package mcppool_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/stretchr/testify/require"
@@ -74,6 +76,45 @@ func BenchmarkWarmCall(b *testing.B) {
 				i++
 			}
 		})
+	}
+}
+
+// BenchmarkWarmCallTraced is what a Trace that counts calls adds to one. Calls
+// with and without take turns, so that both meet the same noise; an op is batch
+// calls of each, and the metrics are medians for one call.
+func BenchmarkWarmCallTraced(b *testing.B) {
+	const batch = 100
+	var begun, ended atomic.Int64
+	plain := noopPool(b, mcppool.Options{})
+	counted := noopPool(b, mcppool.Options{Trace: &mcppool.Trace{
+		CallBegin: func(context.Context, mcppool.Origin, string) { begun.Add(1) },
+		CallEnd:   func(context.Context, mcppool.Origin, string, mcppool.CallDone) { ended.Add(1) },
+	}})
+	ctx := context.Background()
+	calls := func(p *mcppool.Pool) time.Duration {
+		start := time.Now()
+		for range batch {
+			if _, err := p.CallTool(ctx, typical, mcppool.Call{Tool: "t", Scope: "s"}); err != nil {
+				b.Fatal(err)
+			}
+		}
+		return time.Since(start) / batch
+	}
+	calls(plain)
+	calls(counted)
+	begun.Store(0)
+	ended.Store(0)
+	var without, with, extra []time.Duration
+	for b.Loop() {
+		w, c := calls(plain), calls(counted)
+		without, with, extra = append(without, w), append(with, c), append(extra, c-w)
+	}
+	if n := int64(len(with)) * batch; begun.Load() != n || ended.Load() != n {
+		b.Fatalf("%d calls, %d begun, %d ended", n, begun.Load(), ended.Load())
+	}
+	for unit, took := range map[string][]time.Duration{"plain-ns/call": without, "counted-ns/call": with, "extra-ns/call": extra} {
+		slices.Sort(took)
+		b.ReportMetric(float64(took[len(took)/2]), unit)
 	}
 }
 

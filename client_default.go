@@ -44,14 +44,22 @@ func (p *Pool) dialDefault(ctx context.Context, s *session) (Client, error) {
 		Handlers:       p.handlersOf(s),
 		UnknownContent: unknownContent,
 		OnJunk: func(line []byte, total int) {
-			p.log(slog.LevelDebug, "mcppool: no message on stdout", s,
-				slog.Int("lines", total), slog.String("line", secrets.Text(string(line))))
+			clean := secrets.Piece(string(line), false)
+			p.log(slog.LevelDebug, "mcppool: no message on stdout", s, slog.Int("lines", total), slog.String("line", clean))
+			if p.trace.Junk != nil {
+				p.trace.Junk(s.origin(), clean, total)
+			}
 		},
 		OnPanic: func(v any, stack []byte) {
 			p.log(slog.LevelError, "mcppool: a handler panicked", s,
 				slog.String("panic", panicText(v)), slog.String("stack", string(stack)))
 		},
 		OnLost: func() { p.lostSession(s) },
+	}
+	if p.trace.Stderr != nil { // else nobody has to look for its lines
+		cfg.OnStderr = func(line []byte) {
+			p.trace.Stderr(s.origin(), secrets.Piece(string(line), false))
+		}
 	}
 	if !srv.IsHTTP() {
 		cfg.Env = childenv.Build(p.opts.InheritEnv, srv.Env)
@@ -93,7 +101,13 @@ func (c *defaultClient) process() (pid int, stderr string) {
 
 func (c *defaultClient) death() (exit, stderr string) {
 	exit, stderr = c.Conn.Death()
-	return exit, c.redact.Text(stderr)
+	return exit, cleanTail(c.redact, stderr)
+}
+
+// cleanTail is what may be shown of the last that a server wrote to stderr: its
+// front was cut when it is as long as can be.
+func cleanTail(r *redact.Redactor, stderr string) string {
+	return r.Piece(stderr, len(stderr) >= mcpconn.StderrTail)
 }
 
 // configFields are the pool's names for those of internal/mcpconn.
@@ -112,11 +126,11 @@ func (c *defaultClient) error(err error) error {
 	)
 	switch {
 	case errors.As(err, &config):
-		return &ConfigError{Field: configFields[config.Field], Reason: config.Reason}
+		return &ConfigError{Field: configFields[config.Field], Reason: c.redact.Text(config.Reason)}
 	case errors.As(err, &start):
-		return &StartError{Phase: start.Phase, Exit: start.Exit, Stderr: c.redact.Text(start.Stderr), Err: c.error(start.Err)}
+		return &StartError{Phase: start.Phase, Exit: start.Exit, Stderr: cleanTail(c.redact, start.Stderr), Err: c.error(start.Err)}
 	case errors.As(err, &answer):
-		return &RPCError{Code: answer.Code, Message: c.redact.Text(answer.Message), Data: answer.Data}
+		return &RPCError{Code: answer.Code, Message: c.redact.Piece(answer.Message, false), Data: c.redact.JSON(answer.Data)}
 	case errors.As(err, &notSent):
 		return &notSentError{c.redact.Error(notSent.Err)}
 	default:

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"github.com/mcppool/mcppool/internal/redact"
 )
 
 // connectContext is the ctx of a connect that a caller begins: it has the
@@ -34,6 +36,10 @@ func (p *Pool) connect(ctx context.Context, s *session) {
 		lost = client.Done()
 		if c, ok := client.(Informer); ok {
 			s.info = c.Info()
+			s.shownInfo = s.info
+		}
+		if c, ok := client.(*defaultClient); ok {
+			s.shownInfo = redact.Value(c.redact, s.info)
 		}
 	}
 
@@ -79,7 +85,7 @@ func (p *Pool) connect(ctx context.Context, s *session) {
 		p.trace.SessionOpened(from, spare)
 	}
 	if p.trace.ConnectEnd != nil {
-		done := ConnectDone{Took: p.now() - begun, Spare: spare, Info: s.info, Err: err}
+		done := ConnectDone{Took: p.now() - begun, Spare: spare, Info: s.shownInfo, Err: err}
 		if !wanted {
 			done.Err = context.Canceled
 		}

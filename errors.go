@@ -108,7 +108,7 @@ func (e *LostError) Unwrap() error { return e.Err }
 type RPCError struct {
 	Code    int
 	Message string          // with known secrets blanked
-	Data    json.RawMessage // as sent; nil when there is none
+	Data    json.RawMessage // as sent, with known secrets blanked; nil when there is none
 }
 
 func (e *RPCError) Error() string {

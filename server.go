@@ -3,6 +3,7 @@ package mcppool
 import (
 	"encoding/hex"
 	"fmt"
+	"log/slog"
 	"maps"
 	"net/url"
 	"slices"
@@ -80,6 +81,9 @@ func (s Server) String() string {
 	d := digestOf(&s)
 	return s.base() + "-" + hex.EncodeToString(d[:6])
 }
+
+// LogValue makes log/slog show [Server.String], rather than the secrets in s.
+func (s Server) LogValue() slog.Value { return slog.StringValue(s.String()) }
 
 // Equal reports whether s and o are the same configuration, so that they share
 // sessions. How sessions are kept is no part of it.
@@ -178,8 +182,8 @@ func (s *Server) validateHTTP(invalid func(field, reason string) error) error {
 	switch {
 	case err != nil:
 		return invalid("URL", "can't be parsed")
-	case u.Scheme != "http" && u.Scheme != "https":
-		return invalid("URL", fmt.Sprintf("has the scheme %q: only http and https are spoken", u.Scheme))
+	case u.Scheme != "http" && u.Scheme != "https": // it isn't told, since it may be the name of a user
+		return invalid("URL", "doesn't begin with http:// or https://")
 	case u.Host == "":
 		return invalid("URL", "has no host")
 	case len(s.Args) > 0:

@@ -41,6 +41,9 @@ func serve(mode string) {
 	case "raw":
 		serveRaw()
 		os.Exit(0)
+	case "leaky":
+		serveLeaky()
+		os.Exit(0)
 	case "slow to start":
 		d, _ := time.ParseDuration(os.Getenv("DELAY"))
 		time.Sleep(d)

@@ -55,10 +55,11 @@ type session struct {
 	stale atomic.Bool
 	// suspect is set when a call was given up: the next borrower looks first
 	// whether the server answers.
-	suspect atomic.Bool
-	current current
-	lastErr atomic.Pointer[error] // of a call
-	info    *mcp.InitializeResult // what the server said of itself; set before ready is closed
+	suspect   atomic.Bool
+	current   current
+	lastErr   atomic.Pointer[error] // of a call
+	info      *mcp.InitializeResult // what the server said of itself; set before ready is closed
+	shownInfo *mcp.InitializeResult // info without secrets
 
 	// The fields below are protected by pool.mu.
 

@@ -205,8 +205,8 @@ func (s *session) addDetails(i *SessionInfo) {
 	default:
 		return // its connect is under way
 	}
-	if s.info != nil {
-		i.Protocol, i.Info = s.info.ProtocolVersion, &s.info.ServerInfo
+	if s.shownInfo != nil {
+		i.Protocol, i.Info = s.shownInfo.ProtocolVersion, &s.shownInfo.ServerInfo
 	}
 	if c, ok := s.client.(processReporter); ok {
 		i.PID, i.Stderr = c.process()

@@ -330,3 +330,24 @@ func TestCallsAreCountedByHowTheyEnd(t *testing.T) {
 		require.Equal(t, s.Connects, uint64(s.Open)+closed)
 	})
 }
+
+func TestTraceTellsWhatAServerWritesBesidesMessages(t *testing.T) {
+	var tr tracer
+	p := realPool(t, &mcppool.Options{Trace: &mcppool.Trace{
+		Junk: func(from mcppool.Origin, line string, total int) {
+			tr.addf("junk %s %d %d %s", from.Scope, total, len(line), strings.TrimLeft(line[len("no message: "):], "-"))
+		},
+		Stderr: func(from mcppool.Origin, line string) { tr.addf("stderr %s %s", from.Scope, line) },
+	}})
+	srv := real(t, "leaky", "TOKEN", secret("env"))
+	srv.Protocol = mcppool.ProtocolLegacy
+	_, err := p.CallTool(t.Context(), srv, mcppool.Call{Tool: "tell", Scope: "s"})
+	require.NoError(t, err)
+	require.NoError(t, p.Close())
+	lines := tr.take()
+	junk := only("junk", lines)
+	require.Len(t, junk, 1)
+	require.True(t, strings.HasPrefix(junk[0], "junk s 1 "), junk[0])
+	require.True(t, strings.HasSuffix(junk[0], " [redacted]"), junk[0])
+	require.Contains(t, lines, "stderr s [redacted]")
+}

@@ -79,6 +79,7 @@ func (d *childDialer) start() (*Conn, error) {
 		CloseTimeout:   d.cfg.CloseTimeout,
 		OnNotification: c.notified,
 		OnJunk:         d.cfg.OnJunk,
+		OnStderr:       d.cfg.OnStderr,
 		OnPanic:        d.cfg.OnPanic,
 		OnLost:         d.cfg.OnLost,
 	})

@@ -58,9 +58,13 @@ type Config struct {
 	// UnknownContent makes a block of a type that mcp-go doesn't know.
 	UnknownContent func(typ string, raw json.RawMessage) mcp.Content
 	OnJunk         func(line []byte, total int) // see stdio.Config
+	OnStderr       func(line []byte)            // see stdio.Config
 	OnPanic        func(v any, stack []byte)    // see stdio.Config; required with Command
 	OnLost         func()                       // see stdio.Config; never called over HTTP
 }
+
+// StderrTail is how many bytes of stderr Death tells at most.
+const StderrTail = stdio.DefaultStderrTail
 
 // Handlers answer what the server asks. A nil one isn't offered to it.
 type Handlers struct {

@@ -2,12 +2,11 @@
 package redact
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
-	"net/url"
-	"sort"
+	"slices"
 	"strings"
-
-	"github.com/mcppool/mcppool/internal/childenv"
 )
 
 // Source is a configuration that holds secrets.
@@ -20,123 +19,187 @@ type Source struct {
 
 // Redactor blanks the secrets of one configuration. It may be used from any
 // goroutine.
-type Redactor struct{ replacer *strings.Replacer }
+type Redactor struct {
+	secrets  []string // as they may be written, the longest first
+	replacer *strings.Replacer
+}
 
 const blank = "[redacted]"
 
 // New takes as secrets: env values and headers, unless they are so short that
 // blanking them would garble the text and their name doesn't say that they are
-// secret; arguments that follow or contain a flag with such a name; and userinfo
-// and query values of a URL, in URL and args.
+// secret; arguments that follow or contain a flag or a name of that kind; userinfo
+// and query values of URLs, wherever they are; and the lines of what has several.
+// Each is known as it is, and as it is escaped in JSON, in quotes and in URLs.
 func New(s Source) *Redactor {
-	var secrets []string
-	add := func(name, value string) {
-		if len(value) >= 8 || len(value) >= 3 && looksSecret(name) {
-			secrets = append(secrets, value)
-		}
+	found := collect(s)
+	r := &Redactor{secrets: make([]string, 0, len(found))}
+	for secret := range found {
+		r.secrets = append(r.secrets, secret)
 	}
-	for name, value := range s.Env {
-		if !childenv.IsSafe(name) { // a PATH is no secret, and an error that names it helps
-			add(name, value)
-		}
-	}
-	for name, value := range s.Header {
-		add(name, value)
-		if _, credentials, ok := strings.Cut(value, " "); ok { // "Bearer x"
-			add(name, credentials)
-		}
-	}
-	flag := ""
-	for _, a := range s.Args {
-		name, value, ok := strings.Cut(a, "=")
-		switch {
-		case ok && looksSecret(name):
-			add(name, value)
-		case looksSecret(flag) && !strings.HasPrefix(a, "-"):
-			add(flag, a)
-		}
-		flag = ""
-		if strings.HasPrefix(a, "-") && !ok {
-			flag = a
-		}
-		secrets = append(secrets, urlSecrets(a)...)
-	}
-	secrets = append(secrets, urlSecrets(s.URL)...)
 	// The longest first, so that none is left in part.
-	sort.Slice(secrets, func(i, j int) bool { return len(secrets[i]) > len(secrets[j]) })
-	pairs := make([]string, 0, 2*len(secrets))
-	for _, secret := range secrets {
+	slices.SortFunc(r.secrets, func(a, b string) int { return len(b) - len(a) })
+	pairs := make([]string, 0, 2*len(r.secrets))
+	for _, secret := range r.secrets {
 		pairs = append(pairs, secret, blank)
 	}
-	return &Redactor{strings.NewReplacer(pairs...)}
-}
-
-func looksSecret(name string) bool {
-	name = strings.ToLower(name)
-	for _, word := range []string{"key", "token", "secret", "pass", "pwd", "auth", "cred", "cookie", "session", "dsn"} {
-		if strings.Contains(name, word) {
-			return true
-		}
-	}
-	return false
-}
-
-// urlSecrets are the userinfo and the query values of what may be a URL.
-func urlSecrets(raw string) []string {
-	if !strings.Contains(raw, "://") {
-		return nil
-	}
-	u, err := url.Parse(raw)
-	if err != nil {
-		return []string{raw}
-	}
-	var secrets []string
-	if u.User != nil {
-		if password, ok := u.User.Password(); ok {
-			secrets = append(secrets, u.User.String(), password)
-		} else {
-			secrets = append(secrets, u.User.String())
-		}
-	}
-	if u.RawQuery != "" {
-		secrets = append(secrets, u.RawQuery)
-	}
-	for _, values := range u.Query() {
-		for _, v := range values {
-			if len(v) >= 3 {
-				secrets = append(secrets, v)
-			}
-		}
-	}
-	kept := secrets[:0]
-	for _, s := range secrets {
-		if s != "" {
-			kept = append(kept, s)
-		}
-	}
-	return kept
+	r.replacer = strings.NewReplacer(pairs...)
+	return r
 }
 
 // Text gives s without the secrets.
 func (r *Redactor) Text(s string) string { return r.replacer.Replace(s) }
 
-// Error gives err with a clean text. What it wraps can still be asked for with
-// errors.Is, but not be got out.
-func (r *Redactor) Error(err error) error {
-	if err == nil {
-		return nil
+// minPiece is how many bytes of a secret Piece knows it by.
+const minPiece = 4
+
+// Piece is Text for a piece of a longer text: it may end in the middle of a secret,
+// and if it was cut at its front, begin there.
+func (r *Redactor) Piece(s string, cut bool) string {
+	from, to := 0, len(s) // between them, secrets are whole
+	if cut {
+		from = r.partAt(s, strings.HasPrefix, func(secret string, n int) string { return secret[len(secret)-n:] })
+		for i, secret := r.across(s, from); secret != ""; i, secret = r.across(s, from) {
+			from = i + len(secret)
+		}
 	}
-	before := err.Error()
-	if after := r.Text(before); after != before {
-		return &redactedError{text: after, err: err}
+	to -= r.partAt(s, strings.HasSuffix, func(secret string, n int) string { return secret[:n] })
+	for i, secret := r.across(s, to); secret != ""; i, secret = r.across(s, to) {
+		to = i
 	}
-	return err
+	if from > to {
+		return blank
+	}
+	clean := r.Text(s[from:to])
+	if from > 0 {
+		clean = blank + clean
+	}
+	if to < len(s) {
+		clean += blank
+	}
+	return clean
 }
 
+// partAt is the length of the longest part of a secret at an end of s.
+func (r *Redactor) partAt(s string, isAt func(s, part string) bool, part func(secret string, n int) string) int {
+	longest := 0
+	for _, secret := range r.secrets {
+		for n := min(len(secret)-1, len(s)); n > max(longest, minPiece-1); n-- {
+			if isAt(s, part(secret, n)) {
+				longest = n
+			}
+		}
+	}
+	return longest
+}
+
+// across finds a whole secret in s that goes across a place.
+func (r *Redactor) across(s string, place int) (at int, secret string) {
+	for _, secret := range r.secrets {
+		begin := max(0, place-len(secret)+1)
+		end := min(len(s), place+len(secret)-1)
+		if begin >= end {
+			continue
+		}
+		if i := strings.Index(s[begin:end], secret); i >= 0 {
+			return begin + i, secret
+		}
+	}
+	return 0, ""
+}
+
+// JSON gives raw without the secrets in its strings and names. It is raw itself
+// when there are none.
+func (r *Redactor) JSON(raw json.RawMessage) json.RawMessage {
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	var v any
+	if dec.Decode(&v) != nil {
+		return raw // nothing, since a part of a message is JSON
+	}
+	changed := false
+	v = r.value(v, &changed)
+	if !changed {
+		return raw
+	}
+	clean, err := json.Marshal(v)
+	if err != nil {
+		panic("bug: " + err.Error())
+	}
+	return clean
+}
+
+func (r *Redactor) value(v any, changed *bool) any {
+	switch v := v.(type) {
+	case string:
+		clean := r.Text(v)
+		*changed = *changed || clean != v
+		return clean
+	case []any:
+		for i := range v {
+			v[i] = r.value(v[i], changed)
+		}
+	case map[string]any:
+		clean := make(map[string]any, len(v))
+		for name, member := range v {
+			clean[r.value(name, changed).(string)] = r.value(member, changed)
+		}
+		return clean
+	}
+	return v
+}
+
+// Value gives v without the secrets in its JSON form: v itself when there are
+// none, and nil when it has no such form.
+func Value[T any](r *Redactor, v *T) *T {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return nil
+	}
+	clean := r.JSON(raw)
+	if bytes.Equal(clean, raw) {
+		return v
+	}
+	var shown T
+	if json.Unmarshal(clean, &shown) != nil {
+		return nil
+	}
+	return &shown
+}
+
+// Error gives err with a clean text, if it or an error that it wraps tells a
+// secret. What it wraps can still be asked for with errors.Is, but not be got out.
+func (r *Redactor) Error(err error) error {
+	if !r.tells(err) {
+		return err
+	}
+	return &redactedError{
+		text: r.Text(err.Error()),
+		is:   func(target error) bool { return errors.Is(err, target) },
+	}
+}
+
+func (r *Redactor) tells(err error) bool {
+	if err == nil {
+		return false
+	}
+	if text := err.Error(); r.Text(text) != text {
+		return true
+	}
+	switch err := err.(type) {
+	case interface{ Unwrap() error }:
+		return r.tells(err.Unwrap())
+	case interface{ Unwrap() []error }:
+		return slices.ContainsFunc(err.Unwrap(), r.tells)
+	}
+	return false
+}
+
+// redactedError holds the error in a closure, so that %#v doesn't show it.
 type redactedError struct {
 	text string
-	err  error
+	is   func(target error) bool
 }
 
 func (e *redactedError) Error() string        { return e.text }
-func (e *redactedError) Is(target error) bool { return errors.Is(e.err, target) }
+func (e *redactedError) Is(target error) bool { return e.is(target) }

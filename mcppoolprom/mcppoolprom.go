@@ -1,0 +1,247 @@
+// Package mcppoolprom shows what a [mcppool.Pool] does as Prometheus metrics.
+//
+//	metrics := mcppoolprom.New(nil)
+//	pool, err := mcppool.New(&mcppool.Options{Trace: metrics.Trace()})
+//	...
+//	metrics.Attach(pool)
+//	prometheus.MustRegister(metrics)
+//
+// The README lists the metrics. Their labels are bounded: no scope, session or
+// tool is among them, and a server only if the caller names it.
+package mcppoolprom
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/mcppool/mcppool"
+)
+
+// Options are the settings of [Metrics]. In every field zero is the default given
+// with it. [New] copies them.
+type Options struct {
+	// ConstLabels are on every metric, for a process that has several pools;
+	// default: none.
+	ConstLabels prometheus.Labels
+	// Buckets are the upper bounds of the histograms, in seconds and ascending;
+	// default: [DefaultBuckets].
+	Buckets []float64
+
+	// ServerName puts a label "server" on what the Trace feeds (the histograms and
+	// the breaker's counter): the name of the server with this label (see
+	// [mcppool.Server.String]; its digits differ from one process to the next, so
+	// that the label itself would begin new series at each start). It may be called
+	// from several goroutines at once, and must not call the pool. Default: no such
+	// label.
+	ServerName func(label string) string
+	// MaxServers is how many names get series of their own; those that come later
+	// share the name [OtherServers]. Default 50, negative no limit.
+	MaxServers int
+}
+
+// OtherServers is the label "server" of those beyond [Options.MaxServers].
+const OtherServers = "other"
+
+const defaultMaxServers = 50
+
+// DefaultBuckets are the bounds of the histograms, in seconds: from a warm call
+// of a millisecond to the pool's default ConnectTimeout and beyond.
+func DefaultBuckets() []float64 {
+	return []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120}
+}
+
+// Metrics are one pool's metrics. They are a [prometheus.Collector], to be
+// registered once. All methods may be called from any goroutine.
+type Metrics struct {
+	pool atomic.Pointer[mcppool.Pool]
+
+	serverName func(string) string // nil for no label
+	maxServers int
+	serversMu  sync.Mutex // protects the field below
+	servers    map[string]struct{}
+
+	waits, connects, calls *prometheus.HistogramVec
+	breaker                *prometheus.CounterVec
+
+	sessions, kept, idle, spares, processes, waiting *prometheus.Desc
+	begun, opened, failures, closed, ended           *prometheus.Desc
+}
+
+// New makes the metrics of a pool that is yet to be made: its Trace goes into
+// [mcppool.Options], and the pool into [Metrics.Attach]. It panics if
+// [Options.Buckets] aren't ascending; ConstLabels that are invalid are an error of
+// the registry.
+func New(opts *Options) *Metrics {
+	var o Options
+	if opts != nil {
+		o = *opts
+	}
+	if o.Buckets == nil {
+		o.Buckets = DefaultBuckets()
+	}
+	if o.MaxServers == 0 {
+		o.MaxServers = defaultMaxServers
+	}
+	m := &Metrics{serverName: o.ServerName, maxServers: o.MaxServers, servers: make(map[string]struct{})}
+	labels := func(first string) []string {
+		if m.serverName == nil {
+			return []string{first}
+		}
+		return []string{first, "server"}
+	}
+	histogram := func(name, help, label string) *prometheus.HistogramVec {
+		return prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: name, Help: help, Buckets: o.Buckets, ConstLabels: o.ConstLabels,
+		}, labels(label))
+	}
+	desc := func(name, help string, label ...string) *prometheus.Desc {
+		return prometheus.NewDesc(name, help, label, o.ConstLabels)
+	}
+	m.waits = histogram("mcppool_wait_duration_seconds", "How long calls waited, by what for.", "what")
+	m.connects = histogram("mcppool_connect_duration_seconds", "How long connects took, by how they ended.", "outcome")
+	m.calls = histogram("mcppool_call_duration_seconds", "How long servers took for tool calls, by how they ended.", "outcome")
+	m.breaker = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "mcppool_breaker_changes_total", ConstLabels: o.ConstLabels,
+		Help: "How often a failing server was held off, tried or trusted again, by the new state.",
+	}, labels("state"))
+
+	m.sessions = desc("mcppool_sessions", "Sessions that are not closed, by state.", "state")
+	m.kept = desc("mcppool_kept_sessions", "Sessions that calls can find.")
+	m.idle = desc("mcppool_idle_sessions", "Kept sessions that nobody borrows.")
+	m.spares = desc("mcppool_spare_sessions", "Connected sessions in hand for calls to come.")
+	m.processes = desc("mcppool_processes", "Child processes that have not ended.")
+	m.waiting = desc("mcppool_waiting_callers", "Callers that wait at a limit.")
+	m.begun = desc("mcppool_connects_total", "Sessions begun.")
+	m.opened = desc("mcppool_sessions_opened_total", "Sessions that connected.")
+	m.failures = desc("mcppool_connect_failures_total", "Sessions that did not connect.")
+	m.closed = desc("mcppool_sessions_closed_total", "Sessions ended, by reason.", "reason")
+	m.ended = desc("mcppool_calls_total", "Tool calls that have ended, by how.", "outcome")
+	return m
+}
+
+// Attach makes m show the numbers of pool, instead of those of the one before if
+// there is any. Until then m has only what its Trace was told.
+func (m *Metrics) Attach(pool *mcppool.Pool) { m.pool.Store(pool) }
+
+// Trace feeds the histograms. It belongs in the Options of the pool that is to be
+// attached; see [mcppool.MergeTraces] for more than one Trace.
+func (m *Metrics) Trace() *mcppool.Trace {
+	return &mcppool.Trace{
+		WaitEnd: func(_ context.Context, from mcppool.Origin, what mcppool.WaitFor, took time.Duration, _ error) {
+			m.observe(m.waits, string(what), from.Server, took)
+		},
+		ConnectEnd: func(_ context.Context, from mcppool.Origin, done mcppool.ConnectDone) {
+			m.observe(m.connects, connectOutcome(done.Err), from.Server, done.Took)
+		},
+		CallEnd: func(_ context.Context, from mcppool.Origin, _ string, done mcppool.CallDone) {
+			m.observe(m.calls, string(done.Outcome), from.Server, done.Took)
+		},
+		BreakerChanged: func(server string, state mcppool.BreakerState, _ time.Duration) {
+			m.breaker.WithLabelValues(m.labels(string(state), server)...).Inc()
+		},
+	}
+}
+
+func connectOutcome(err error) string {
+	switch {
+	case err == nil:
+		return "ok"
+	case errors.Is(err, context.Canceled):
+		return "cancelled"
+	default:
+		return "failed"
+	}
+}
+
+func (m *Metrics) observe(h *prometheus.HistogramVec, first, server string, took time.Duration) {
+	h.WithLabelValues(m.labels(first, server)...).Observe(took.Seconds())
+}
+
+// labels are the values of what the Trace feeds.
+func (m *Metrics) labels(first, server string) []string {
+	if m.serverName == nil {
+		return []string{first}
+	}
+	// A value that isn't UTF-8 would panic.
+	name := strings.ToValidUTF8(m.serverName(server), "�")
+	m.serversMu.Lock()
+	defer m.serversMu.Unlock()
+	if _, known := m.servers[name]; !known {
+		if m.maxServers >= 0 && len(m.servers) >= m.maxServers {
+			return []string{first, OtherServers}
+		}
+		m.servers[name] = struct{}{}
+	}
+	return []string{first, name}
+}
+
+// Describe implements [prometheus.Collector].
+func (m *Metrics) Describe(ch chan<- *prometheus.Desc) {
+	m.waits.Describe(ch)
+	m.connects.Describe(ch)
+	m.calls.Describe(ch)
+	m.breaker.Describe(ch)
+	for _, d := range []*prometheus.Desc{
+		m.sessions, m.kept, m.idle, m.spares, m.processes, m.waiting, m.begun, m.opened, m.failures, m.closed, m.ended,
+	} {
+		ch <- d
+	}
+}
+
+// Collect implements [prometheus.Collector]. What comes from [mcppool.Pool.Stats]
+// is of one moment, so that it adds up.
+func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
+	m.waits.Collect(ch)
+	m.connects.Collect(ch)
+	m.calls.Collect(ch)
+	m.breaker.Collect(ch)
+	pool := m.pool.Load()
+	if pool == nil {
+		return
+	}
+	s := pool.Stats()
+	gauge := func(d *prometheus.Desc, v int, label ...string) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, float64(v), label...)
+	}
+	counter := func(d *prometheus.Desc, v uint64, label ...string) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(v), label...)
+	}
+	gauge(m.sessions, s.Queued, "queued")
+	gauge(m.sessions, s.Connecting, "connecting")
+	gauge(m.sessions, s.Live, "live")
+	gauge(m.sessions, s.Closing, "closing")
+	gauge(m.kept, s.Kept)
+	gauge(m.idle, s.Idle)
+	gauge(m.spares, s.Spares)
+	gauge(m.processes, s.Processes)
+	gauge(m.waiting, s.Waiting)
+	counter(m.begun, s.Connects)
+	counter(m.opened, s.Opened)
+	counter(m.failures, s.Failures)
+	for outcome, n := range s.Outcomes {
+		counter(m.ended, n, string(outcome))
+	}
+	// A rate needs the zero before the first one.
+	for _, why := range closeReasons {
+		if _, counted := s.Closed[why]; !counted {
+			counter(m.closed, 0, string(why))
+		}
+	}
+	for why, n := range s.Closed {
+		counter(m.closed, n, string(why))
+	}
+}
+
+// closeReasons are all that the pool has.
+var closeReasons = []mcppool.CloseReason{
+	mcppool.CloseOneShot, mcppool.CloseIdle, mcppool.CloseLRU, mcppool.CloseTimeout, mcppool.CloseCancelled,
+	mcppool.CloseCrashed, mcppool.CloseServerClosed, mcppool.CloseScopeClosed, mcppool.CloseByID, mcppool.CloseRetired,
+	mcppool.CloseShutdown, mcppool.CloseEvicted, mcppool.CloseRecycled, mcppool.CloseWedged, mcppool.CloseDiscarded,
+	mcppool.CloseLeaked, mcppool.CloseStartFailed, mcppool.CloseAbandoned, mcppool.ClosePanicked,
+}
