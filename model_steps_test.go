@@ -88,7 +88,7 @@ func (w *modelWorld) quiet() {
 	}
 	var sent uint64
 	for _, rec := range w.calls {
-		if rec.ended && rec.sent > 0 && (rec.lease == nil || !rec.panicked) {
+		if rec.ended && rec.sent > 0 {
 			sent++
 		}
 		if rec.doomed && !rec.ended && !rec.held {
