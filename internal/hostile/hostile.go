@@ -35,6 +35,7 @@ const variable = "MCPPOOL_HOSTILE"
 // What it says:
 //
 //	crlf, bom, noise, blank, stringid, floatid, batch, glued
+//	oldlog            before each message, answers from a log of yesterday
 //	nonewline         the answer to the tool "last" lacks its newline
 //	early             notifications before anything else
 //	bigline=N         at a call, a line of N bytes without end

@@ -201,6 +201,11 @@ func (s *server) send(raw []byte) {
 	if s.has("noise") {
 		b.WriteString("INFO starting up\n{\"level\":\"info\",\"msg\":\"no message\"}\nnull\n{}\n[1,\xff\xfe\n")
 	}
+	if s.has("oldlog") {
+		for id := range 20 {
+			fmt.Fprintf(&b, `[yesterday] < {"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"text","text":"of yesterday"}]}}`+"\n", id)
+		}
+	}
 	if s.has("blank") {
 		b.WriteString("\n \r\n")
 	}

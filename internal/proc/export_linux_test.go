@@ -24,7 +24,7 @@ func StartWithoutPidfd(cfg Config) (*Process, error) {
 	}
 	tree.pidfd.Close()
 	tree.pidfd = nil
-	return watched(tree, ends), nil
+	return watched(cfg, tree, ends), nil
 }
 
 // HoldSweeps keeps sweeps from walking until the function it returns is called,

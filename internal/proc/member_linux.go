@@ -13,6 +13,7 @@ type member struct {
 	pid, ppid, pgrp int
 	state           byte
 	threads         int
+	childFaults     bool   // children that it waited for had page faults, as all have
 	start           uint64 // clock ticks since boot
 }
 
@@ -40,6 +41,7 @@ func readMember(pid int) (member, bool) {
 	m := member{pid: pid, state: f[0][0]}
 	m.ppid, _ = strconv.Atoi(string(f[1]))
 	m.pgrp, _ = strconv.Atoi(string(f[2]))
+	m.childFaults = string(f[8]) != "0"
 	m.threads, _ = strconv.Atoi(string(f[17]))
 	m.start, _ = strconv.ParseUint(string(f[fields-1]), 10, 64)
 	return m, true
@@ -57,7 +59,11 @@ func cutLast(data []byte, sep byte) (before, after []byte, found bool) {
 // everything, unless that is longer. It is empty if the process is gone or not
 // the host's to look at.
 func readProc(pid int, name string, buf []byte) []byte {
-	fd, err := syscall.Open("/proc/"+strconv.Itoa(pid)+"/"+name, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
+	return readFile("/proc/"+strconv.Itoa(pid)+"/"+name, buf)
+}
+
+func readFile(path string, buf []byte) []byte {
+	fd, err := syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
 	if err != nil {
 		return nil
 	}

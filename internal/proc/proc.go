@@ -49,6 +49,11 @@ type Config struct {
 	Env []string
 
 	Dir string // the working directory, "" for the host's
+
+	// OnExit, if it isn't nil, is called once, right after Exited is closed, on
+	// the goroutine that sees to the end of the tree: it must not block. It may
+	// run before Start returns, and never does when Start fails.
+	OnExit func()
 }
 
 // Process is one child process tree. Its methods may be called from any
@@ -69,6 +74,7 @@ type Process struct {
 	Stderr *os.File
 
 	tree    *tree
+	onExit  func()
 	exited  chan struct{}
 	drained chan struct{}
 	done    chan struct{}
@@ -100,16 +106,17 @@ func Start(cfg Config) (*Process, error) {
 		ends.closeHost()
 		return nil, err
 	}
-	return watched(tree, ends), nil
+	return watched(cfg, tree, ends), nil
 }
 
 // watched returns the Process of a tree that runs.
-func watched(tree *tree, ends pipes) *Process {
+func watched(cfg Config, tree *tree, ends pipes) *Process {
 	p := &Process{
 		Stdin:   ends.host[0],
 		Stdout:  ends.host[1],
 		Stderr:  ends.host[2],
 		tree:    tree,
+		onExit:  cfg.OnExit,
 		exited:  make(chan struct{}),
 		drained: make(chan struct{}),
 		done:    make(chan struct{}),
@@ -126,6 +133,9 @@ func (p *Process) watch() {
 	p.exit, p.hasExited = exit, true
 	p.mu.Unlock()
 	close(p.exited)
+	if p.onExit != nil {
+		p.onExit()
+	}
 
 	p.Stdin.Close()
 	p.awaitDrained()
@@ -184,6 +194,7 @@ func (p *Process) Exit() Exit {
 // for Done, and the shortest of their timeouts is what counts.
 func (p *Process) Stop(timeout time.Duration) {
 	p.request()
+	p.tree.look()
 	p.Stdin.Close()
 	eof, term := stopPhases(timeout)
 	if !p.exitsWithin(eof) {

@@ -134,6 +134,32 @@ func TestLastOutputIsReadAfterTheExit(t *testing.T) {
 	require.False(t, p.Exit().Requested)
 }
 
+func TestOnExitIsToldOnceThatTheProgramHasExited(t *testing.T) {
+	told := make(chan proc.Exit, 2)
+	started := make(chan *proc.Process, 1)
+	cfg := selfConfig(t, "slow-exit", "0s")
+	cfg.OnExit = func() {
+		p := <-started // it has long been started: it waits for EOF
+		select {
+		case <-p.Exited():
+			told <- p.Exit()
+		default:
+			t.Error("OnExit came before Exited was closed")
+		}
+	}
+	p := start(t, cfg)
+	started <- p
+	drain(p)
+	p.Stop(bound)
+	require.Equal(t, proc.Exit{Requested: true}, <-told)
+	require.Empty(t, told)
+
+	cfg.Path = filepath.Join(tempDir(t), "missing")
+	cfg.OnExit = func() { t.Error("OnExit was told of a start that failed") }
+	_, err := proc.Start(cfg)
+	require.ErrorIs(t, err, fs.ErrNotExist)
+}
+
 func TestAllCallersOfStopWait(t *testing.T) {
 	p := start(t, selfConfig(t, "slow-exit", "200ms"))
 	require.Equal(t, "ready\n", readLine(t, p))

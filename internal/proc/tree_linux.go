@@ -24,9 +24,11 @@ type osTree struct {
 	pidfd  *os.File // nil where the kernel has none
 	marker string   // "MCPPOOL_TREE=<id>"
 
-	// The two below are protected by tree.mu.
+	// The fields below are protected by tree.mu.
 	stolen     bool     // somebody else reaped the leader: its pid pins nothing
 	remembered []member // found before the group was signalled
+	looked     bool     // seen is set
+	seen       glimpse
 }
 
 func (t *tree) fork(path string, argv []string, attr *syscall.ProcAttr) error {
@@ -119,6 +121,18 @@ func (t *tree) peek(options uintptr) (Exit, bool) {
 
 // finish ends what the leader left behind and reaps it.
 func (t *tree) finish() {
+	if !t.leftNobody() {
+		t.killMembers()
+	}
+	t.reap()
+	if t.pidfd != nil {
+		t.pidfd.Close()
+	}
+	forks.release()
+}
+
+// killMembers kills what there is beside the leader, and waits until it is gone.
+func (t *tree) killMembers() {
 	deadline := time.Now().Add(killTime)
 	t.mu.Lock()
 	members := t.remembered
@@ -135,11 +149,6 @@ func (t *tree) finish() {
 	for _, m := range members {
 		m.reapOrphan()
 	}
-	t.reap()
-	if t.pidfd != nil {
-		t.pidfd.Close()
-	}
-	forks.release()
 }
 
 // remember notes who has left the group while their parents can still tell.

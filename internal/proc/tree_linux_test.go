@@ -71,6 +71,61 @@ func TestStopKillsAGrandchildThatLeftTheGroupAndItsEnvironment(t *testing.T) {
 	require.False(t, alive(grandchild))
 }
 
+func shell(t *testing.T, script string) *proc.Process {
+	t.Helper()
+	cfg := markedConfig(t, "")
+	cfg.Path, cfg.Args = "/bin/sh", []string{"-c", script}
+	p := start(t, cfg)
+	require.Equal(t, "ready\n", readLine(t, p))
+	drain(p)
+	return p
+}
+
+func TestStopKillsADaemonWhoseParentsWereGoneLongBefore(t *testing.T) {
+	const daemon = `(setsid sleep 60 </dev/null >/dev/null 2>&1 &); echo ready; read line`
+	for name, script := range map[string]string{"waits": daemon, "ignores SIGCHLD": `trap "" CHLD; ` + daemon} {
+		t.Run(name, func(t *testing.T) { shell(t, script).Stop(bound) })
+	}
+}
+
+func TestStopKillsADaemonThatIsStartedOnceItHasBegun(t *testing.T) {
+	shell(t, `echo ready; read line; setsid sleep 60 </dev/null >/dev/null 2>&1 &`).Stop(bound)
+}
+
+func TestStopKillsAChildThatIsStartedOnceItHasBegun(t *testing.T) {
+	shell(t, `echo ready; read line; env -i sleep 60 </dev/null >/dev/null 2>&1 &`).Stop(bound)
+}
+
+func TestTheEndOfAProgramThatStartedNothingTakesNoWalkOverAllProcesses(t *testing.T) {
+	cfg := markedConfig(t, "")
+	cfg.Path = "/bin/cat"
+	// When much else is started meanwhile on the host, there is a walk after all.
+	for range 20 {
+		p := start(t, cfg)
+		p.Drained()
+		release := proc.HoldSweeps()
+		stopped := make(chan struct{})
+		go func() {
+			defer close(stopped)
+			p.Stop(bound)
+		}()
+		eventually(t, "Stop ends, or walks", func() bool {
+			select {
+			case <-stopped:
+				return true
+			default:
+				return proc.SweepsWaiting() > 0
+			}
+		})
+		walks := release()
+		waitFor(t, "the end of Stop", stopped)
+		if walks == 0 {
+			return
+		}
+	}
+	t.Error("there was a walk each time")
+}
+
 func TestKillTakesADaemonAlong(t *testing.T) {
 	p := start(t, markedConfig(t, "wrapper", "detached", "stay"))
 	grandchild := grandchildOf(t, p)
@@ -117,6 +172,7 @@ func TestStoppedChildIsEndedBySIGTERM(t *testing.T) {
 func TestExitIsLearntWithoutAPidfd(t *testing.T) {
 	p, err := proc.StartWithoutPidfd(markedConfig(t, "exit", "3"))
 	require.NoError(t, err)
+	t.Cleanup(func() { p.Stop(0) })
 	drain(p)
 	waitFor(t, "Done", p.Done())
 	require.Equal(t, proc.Exit{Code: 3}, p.Exit())
@@ -168,6 +224,7 @@ func TestIdleProcessHasAtMostOneGoroutineFourFdsAndNoThread(t *testing.T) {
 
 func TestManyStartsAndStopsLeaveThreadsWhereTheyWere(t *testing.T) {
 	cfg := markedConfig(t, "echo")
+	cfg.Path = "/bin/cat" // starts in no time, unlike a test binary built with -race
 	for i, before := 0, 0; i < 200; i++ {
 		p := start(t, cfg)
 		p.Drained()

@@ -18,6 +18,7 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
+	"math/rand/v2"
 	"os"
 	"slices"
 	"sync"
@@ -52,7 +53,7 @@ const (
 // the defaults above. The handlers are called one at a time and in order, but
 // for OnRequest; they may block, panic and use the Conn.
 type Config struct {
-	Proc           proc.Config
+	Proc           proc.Config   // its OnExit is the Conn's own
 	MaxMessageSize int           // bytes of one line of the server; beyond it the connection is lost
 	WriteStall     time.Duration // the server reads nothing for this long in the middle of a message: the connection is lost
 	CloseTimeout   time.Duration // for the whole of Close, except for the handlers' part
@@ -84,7 +85,7 @@ type Config struct {
 // may be called from any goroutine.
 type Conn struct {
 	cfg    Config
-	proc   *proc.Process
+	proc   *proc.Process // set under mu by Start, which the exit may overtake
 	stdin  rawFile
 	stdout rawFile
 	stderr stderrDrain
@@ -104,7 +105,7 @@ type Conn struct {
 	read    chan struct{}  // closed when the reader has ended
 	closed  chan struct{}  // closed when Close is through
 	closing sync.Once      // of Close
-	work    sync.WaitGroup // the writers and the waiter for the exit
+	work    sync.WaitGroup // the writers
 
 	mu      sync.Mutex // protects the fields below, and those of the outgoing in them
 	reason  error      // why the connection is being lost
@@ -120,30 +121,41 @@ type Conn struct {
 // sent yet.
 func Start(cfg Config) (*Conn, error) {
 	cfg.setDefaults()
-	p, err := proc.Start(cfg.Proc)
-	if err != nil {
-		return nil, err
-	}
 	c := &Conn{
 		cfg:     cfg,
-		proc:    p,
 		done:    make(chan struct{}),
 		read:    make(chan struct{}),
 		closed:  make(chan struct{}),
 		pending: make(map[int64]*outgoing),
 	}
+	cfg.Proc.OnExit = func() { c.lose(ErrExited) }
+	p, err := proc.Start(cfg.Proc)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	c.proc = p
+	exited := c.reason != nil
+	c.mu.Unlock()
+	if exited {
+		c.wakeReader()
+	}
+
+	c.ids.Store(firstID())
 	c.ctx, c.cancel = context.WithCancel(context.Background())
 	c.stdin, c.stdout = newRawFile(p.Stdin), newRawFile(p.Stdout)
 	c.events.handle, c.events.onPanic = c.handleEvent, c.handlerPanicked
 	c.server.init(c)
 	c.stderr.start(c)
 	go c.readAll()
-	c.work.Go(func() {
-		<-p.Exited()
-		c.lose(ErrExited)
-	})
 	return c, nil
 }
+
+// firstID returns where the ids of a connection begin: somewhere in the hundreds
+// of millions. A server that prints an old log, its own or another server's, must
+// not have an answer in it taken for that to a call of now. It leaves a thousand
+// million ids that fit into 32 bits, which is all that some servers have.
+func firstID() int64 { return 1<<27 + rand.Int64N(1<<30-1<<27) }
 
 func (cfg *Config) setDefaults() {
 	if cfg.MaxMessageSize <= 0 {
@@ -197,7 +209,14 @@ func (c *Conn) lose(reason error) {
 	if c.reason == nil {
 		c.reason = reason
 	}
+	started := c.proc != nil // otherwise Start will see the reason
 	c.mu.Unlock()
+	if started {
+		c.wakeReader()
+	}
+}
+
+func (c *Conn) wakeReader() {
 	if c.proc.Stdout.SetReadDeadline(longAgo) != nil {
 		// Without deadlines only the end of the tree wakes the reader.
 		c.proc.Kill()

@@ -83,3 +83,17 @@ func TestAStoppedServerRecoversAndTheHalfWrittenMessageIsWhole(t *testing.T) {
 	require.Eventually(t, func() bool { return c.Stats().Late == 1 }, 2*time.Second, time.Millisecond)
 	require.EqualValues(t, 1, c.Stats().Abandoned)
 }
+
+func TestCloseEndsAStoppedServerWithinItsTimeout(t *testing.T) {
+	for _, traits := range []string{"", "ignoreterm", "wrapper,ignoreterm"} {
+		t.Run(traits, func(t *testing.T) {
+			cfg := serverConfig(t, traits)
+			cfg.CloseTimeout = 500 * time.Millisecond
+			c := start(t, cfg)
+			mustCall(t, c, "echo", `{}`)
+			require.NoError(t, syscall.Kill(-c.Pid(), syscall.SIGSTOP))
+			within(t, cfg.CloseTimeout+soon, func() { require.NoError(t, c.Close()) })
+			require.Empty(t, family(t))
+		})
+	}
+}

@@ -3,6 +3,7 @@ package stdio_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -311,7 +312,7 @@ func TestCancelledCallsAreToldToTheServerEvenIfCloseFollowsAtOnce(t *testing.T) 
 		require.NoError(t, c.Close())
 		got, err := os.ReadFile(log)
 		require.NoError(t, err)
-		require.Equal(t, "notifications/cancelled 1\n", string(got))
+		require.Equal(t, fmt.Sprintf("notifications/cancelled %d\n", stdio.LastID(c)), string(got))
 	}
 }
 

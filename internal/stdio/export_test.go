@@ -9,6 +9,9 @@ import (
 // ExitOf returns how the server's process ended.
 func ExitOf(c *Conn) proc.Exit { return c.proc.Exit() }
 
+// LastID returns the id of the last request.
+func LastID(c *Conn) int64 { return c.ids.Load() }
+
 // Pending returns how many calls wait for an answer.
 func Pending(c *Conn) int {
 	c.mu.Lock()
@@ -45,7 +48,7 @@ func HoldReader(c *Conn) func() {
 }
 
 // WakeReader does what the loss of the connection does to the reader.
-func WakeReader(c *Conn) { _ = c.proc.Stdout.SetReadDeadline(longAgo) }
+func WakeReader(c *Conn) { c.wakeReader() }
 
 // Stdout returns the descriptor that the reader reads.
 func Stdout(c *Conn) uintptr {

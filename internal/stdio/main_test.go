@@ -41,6 +41,15 @@ func serverConfig(t testing.TB, traits ...string) stdio.Config {
 	}
 }
 
+// open connects to a server, which is gone at the end of the test at the latest.
+func open(t testing.TB, cfg stdio.Config) *stdio.Conn {
+	t.Helper()
+	c, err := stdio.Start(cfg)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = c.Close() }) // the test has closed it before, if it got so far
+	return c
+}
+
 // start connects to a server, and checks at the end of the test that nothing of
 // it is left: no process, descriptor or goroutine.
 func start(t testing.TB, cfg stdio.Config) *stdio.Conn {

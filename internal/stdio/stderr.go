@@ -1,9 +1,6 @@
 package stdio
 
-import (
-	"sync"
-	"time"
-)
+import "sync"
 
 // stderrDrain reads stderr, always: a server that nobody listens to stops when
 // the pipe is full.
@@ -14,10 +11,12 @@ type stderrDrain struct {
 	conn  *Conn
 	file  rawFile
 	tail  tail
-	lines lineCutter // of whoever reads
-	watch *watch     // nil when a goroutine of its own reads
+	watch *watch // nil when a goroutine of its own reads
 	ended chan struct{}
 	work  sync.WaitGroup
+
+	mu    sync.Mutex // protects lines
+	lines lineCutter
 }
 
 func (s *stderrDrain) start(c *Conn) {
@@ -62,13 +61,15 @@ func (s *stderrDrain) readReady(w *watch) {
 }
 
 // drain takes what the server has written so far; it is for the report of its
-// end.
+// end. Without readiness that is the other goroutine's to do, which reads to the
+// end of the pipe: others may hold it open.
 func (s *stderrDrain) drain() {
-	if s.watch != nil {
-		_, _ = s.pass() // an error means that there is no more
+	if s.watch == nil {
+		closedWithin(s.ended, reasonTime)
 		return
 	}
-	closedWithin(s.ended, 20*time.Millisecond)
+	_, _ = s.pass() // an error means that there is no more
+	s.end()
 }
 
 func (s *stderrDrain) take(b []byte) {
@@ -77,11 +78,18 @@ func (s *stderrDrain) take(b []byte) {
 	}
 	s.tail.write(b)
 	if s.conn.cfg.OnStderr != nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
 		s.lines.write(b, s.emit)
 	}
 }
 
-func (s *stderrDrain) end() { s.lines.flush(s.emit) }
+// end tells the last line, which may lack its newline.
+func (s *stderrDrain) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lines.flush(s.emit)
+}
 
 func (s *stderrDrain) emit(line []byte) { s.conn.events.push(event{params: line}) }
 

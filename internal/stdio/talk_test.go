@@ -21,7 +21,7 @@ import (
 )
 
 func TestAnswersAreFoundInWhateverServersPutAroundThem(t *testing.T) {
-	for _, traits := range []string{"crlf", "bom", "noise", "blank", "stringid", "floatid", "batch", "glued", "noise,blank,crlf,stringid"} {
+	for _, traits := range []string{"crlf", "bom", "noise", "blank", "stringid", "floatid", "batch", "glued", "oldlog", "noise,blank,crlf,stringid"} {
 		t.Run(traits, func(t *testing.T) {
 			c := start(t, serverConfig(t, traits))
 			for i := range 3 {
@@ -30,6 +30,15 @@ func TestAnswersAreFoundInWhateverServersPutAroundThem(t *testing.T) {
 			require.Equal(t, "hello\nworld", mustCall(t, c, "echo", `{"text":"hello\nworld"}`))
 		})
 	}
+}
+
+func TestConnectionsBeginTheirIDsAtDifferentPlaces(t *testing.T) {
+	first, second := stdio.LastID(open(t, serverConfig(t))), stdio.LastID(open(t, serverConfig(t)))
+	for _, id := range []int64{first, second} {
+		require.Greater(t, id, int64(100e6))
+		require.Less(t, id, int64(1<<31-1e9), "a thousand million more fit into 32 bits")
+	}
+	require.NotEqual(t, first, second)
 }
 
 func TestResultsOfAllSizesAreWhole(t *testing.T) {
@@ -183,16 +192,17 @@ func TestAHandlerMayCallTheServerAndPanic(t *testing.T) {
 func TestCloseDoesNotWaitForeverForAHandler(t *testing.T) {
 	leaves := leavesNothing(t)
 	release, entered := make(chan struct{}), make(chan struct{}, 10)
+	free := sync.OnceFunc(func() { close(release) })
+	defer free()
 	cfg := serverConfig(t)
 	cfg.CloseTimeout = 300 * time.Millisecond
 	cfg.OnNotification = func(string, json.RawMessage) { entered <- struct{}{}; <-release }
-	c, err := stdio.Start(cfg)
-	require.NoError(t, err)
+	c := open(t, cfg)
 	mustCall(t, c, "notify", `{"n":1}`)
 	<-entered
 	within(t, 300*time.Millisecond+soon, func() { require.Equal(t, stdio.ErrHandlerRunning, c.Close()) })
 	require.Empty(t, family(t))
-	close(release)
+	free()
 	leaves()
 }
 
@@ -237,7 +247,8 @@ func TestMCPGoCancelsByTheIDOnTheWire(t *testing.T) {
 	req.Params.Arguments = map[string]any{"ms": 200}
 	_, err = mc.CallTool(ctx, req)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
-	require.Equal(t, "notifications/initialized\nnotifications/cancelled 7", mustCall(t, c, "seen", `{}`))
+	want := fmt.Sprintf("notifications/initialized\nnotifications/cancelled %d", stdio.LastID(c))
+	require.Equal(t, want, mustCall(t, c, "seen", `{}`))
 	require.Eventually(t, func() bool { return c.Stats().Late == 1 }, 2*time.Second, time.Millisecond)
 }
 
@@ -431,48 +442,4 @@ func TestManyCallersGetTheirOwnAnswers(t *testing.T) {
 	wg.Wait()
 	require.EqualValues(t, 64*6, gated.Load())
 	require.Zero(t, stdio.Pending(c))
-}
-
-func TestOpeningAndClosingLeavesTheHostAsItWas(t *testing.T) {
-	leaves := leavesNothing(t)
-	cfg := serverConfig(t, "fast")
-	var wg sync.WaitGroup
-	for range 5 {
-		wg.Go(func() {
-			for range 100 {
-				c, err := stdio.Start(cfg)
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				if _, err := call(t.Context(), c, "echo", `{}`); err != nil {
-					t.Error(err)
-				}
-				if err := c.Close(); err != nil {
-					t.Error(err)
-				}
-			}
-		})
-	}
-	wg.Wait()
-	leaves()
-}
-
-func TestFailedStartsLeaveTheHostAsItWas(t *testing.T) {
-	leaves := leavesNothing(t)
-	for i := range 200 {
-		cfg := serverConfig(t, "die=start")
-		if i%2 == 0 {
-			cfg.Proc.Path = "/no/such/file"
-			_, err := stdio.Start(cfg)
-			require.Error(t, err)
-			continue
-		}
-		c, err := stdio.Start(cfg)
-		require.NoError(t, err)
-		_, err = call(t.Context(), c, "echo", `{}`)
-		dead(t, err, stdio.ErrExited)
-		require.NoError(t, c.Close())
-	}
-	leaves()
 }

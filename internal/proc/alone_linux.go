@@ -1,0 +1,110 @@
+package proc
+
+import (
+	"bytes"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// Most programs start nothing, and a walk over all processes of the host to find
+// that out costs more the larger the host. So Stop notes first whether the
+// leader has a child. If it has none, and has never waited for one, whatever it
+// may have left was started since; and pids are given out in ascending order, so
+// these are few to look at.
+
+// maxLook is how many pids are looked at one by one rather than by a walk.
+const maxLook = 64
+
+// glimpse is what was seen of a tree when its Stop began.
+type glimpse struct {
+	alone   bool // the leader had no child, and the kernel notes those that it waited for
+	lastPid int  // the last pid that was given out before that was looked up
+}
+
+// look takes the glimpse, once.
+func (t *tree) look() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.looked || t.reaped {
+		return
+	}
+	t.looked = true
+	last, ok := lastPid()
+	t.seen = glimpse{alone: ok && childless(t.pid) && waits(t.pid), lastPid: last}
+}
+
+// leftNobody reports that the leader, which has exited, is the last of its tree
+// for sure. If it is false, that isn't known.
+func (t *tree) leftNobody() bool {
+	t.mu.Lock()
+	sure, seen := t.looked && !t.stolen && t.seen.alone, t.seen
+	t.mu.Unlock()
+	if !sure {
+		return false
+	}
+	// Every process has page faults: none of children means no child that ended.
+	leader, ok := readMember(t.pid)
+	if !ok || leader.childFaults {
+		return false
+	}
+	last, ok := lastPid()
+	if !ok || last < seen.lastPid || last > seen.lastPid+maxLook {
+		return false // pids have begun anew, or there are many
+	}
+	s := sweep{trees: []wanted{t.want(nil)}, buf: make([]byte, 4<<10)}
+	for pid := seen.lastPid + 1; pid <= last; pid++ {
+		m, ok := readMember(pid)
+		if !ok || !m.alive() || pid == t.pid {
+			continue
+		}
+		// In the middle of an execve the environment is empty.
+		if s.treeOf(m) >= 0 || len(s.environ(pid)) == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// lastPid returns the pid that was last given to a process or thread of the
+// host's own pid namespace. Not all kernels tell.
+func lastPid() (int, bool) {
+	var buf [32]byte
+	n, err := strconv.Atoi(strings.TrimSpace(string(readFile("/proc/sys/kernel/ns_last_pid", buf[:]))))
+	return n, err == nil && n > 0
+}
+
+// childless reports that a process has no children, zombies included. It is
+// false if the kernel doesn't tell.
+//
+// A child belongs to the thread that forked it. A thread has a directory of its
+// own as well as one below its process. To open a file below the latter makes
+// the kernel take milliseconds of CPU to reap the process.
+func childless(pid int) bool {
+	threads, err := os.ReadDir("/proc/" + strconv.Itoa(pid) + "/task")
+	if err != nil || len(threads) == 0 {
+		return false
+	}
+	for _, thread := range threads {
+		tid := thread.Name()
+		children, err := os.ReadFile("/proc/" + tid + "/task/" + tid + "/children")
+		if err != nil || len(children) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// waits reports that a process doesn't ignore SIGCHLD. The children of one that
+// does leave no trace.
+func waits(pid int) bool {
+	var buf [4 << 10]byte
+	_, after, ok := bytes.Cut(readProc(pid, "status", buf[:]), []byte("\nSigIgn:\t"))
+	if !ok {
+		return false
+	}
+	mask, _, _ := bytes.Cut(after, []byte("\n"))
+	ignored, err := strconv.ParseUint(string(mask), 16, 64)
+	return err == nil && ignored&(1<<(syscall.SIGCHLD-1)) == 0
+}
