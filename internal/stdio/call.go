@@ -94,12 +94,13 @@ func (c *Conn) roundTrip(ctx context.Context, o *outgoing) error {
 		c.mu.Unlock()
 		return &NotSentError{dead}
 	}
-	c.pending[o.id] = o
+	c.awaitLocked(o)
 	writer := c.out.pushLocked(o)
 	c.mu.Unlock()
 	if writer {
 		c.flush(o)
 	}
+	c.reader.takeTurn(o)
 
 	select {
 	case <-o.ready:
@@ -116,6 +117,20 @@ func (c *Conn) roundTrip(ctx context.Context, o *outgoing) error {
 	return nil
 }
 
+func (c *Conn) awaitLocked(o *outgoing) {
+	c.pending[o.id] = o
+	if o.lasting {
+		c.lasting++
+	}
+}
+
+func (c *Conn) forgetLocked(o *outgoing) {
+	delete(c.pending, o.id)
+	if o.lasting {
+		c.lasting--
+	}
+}
+
 // abandon gives up a call whose ctx has ended. When its answer has arrived at
 // the same time, the answer wins: abandon returns nil, and ready gives.
 func (c *Conn) abandon(ctx context.Context, o *outgoing) error {
@@ -124,7 +139,7 @@ func (c *Conn) abandon(ctx context.Context, o *outgoing) error {
 	if c.pending[o.id] != o {
 		return nil
 	}
-	delete(c.pending, o.id)
+	c.forgetLocked(o)
 	if !c.out.withdrawLocked(o) {
 		return &NotSentError{ctx.Err()}
 	}

@@ -91,6 +91,7 @@ type Conn struct {
 	stderr stderrDrain
 	events eventQueue
 	server serving
+	reader *reader
 
 	ctx    context.Context // of the handlers of the server's requests
 	cancel context.CancelFunc
@@ -112,6 +113,7 @@ type Conn struct {
 	dead    *DeadError // set by finish
 	sealed  bool       // nothing may be written any more
 	pending map[int64]*outgoing
+	lasting int // subscriptions among them
 	out     writeQueue
 
 	closeErr error // written before closed is closed
@@ -147,7 +149,8 @@ func Start(cfg Config) (*Conn, error) {
 	c.events.handle, c.events.onPanic = c.handleEvent, c.handlerPanicked
 	c.server.init(c)
 	c.stderr.start(c)
-	go c.readAll()
+	c.reader = newReader(c)
+	go c.reader.readAll()
 	return c, nil
 }
 
@@ -285,6 +288,7 @@ func (c *Conn) finish(dead *DeadError) {
 	c.dead = dead
 	failed := slices.Collect(maps.Values(c.pending))
 	clear(c.pending)
+	c.lasting = 0
 	for _, o := range failed {
 		o.err = dead
 		if !c.out.withdrawLocked(o) {

@@ -445,7 +445,7 @@ func (c *Conn) askGates() bool {
 			kept = append(kept, o)
 		default:
 			o.phase = phaseNone
-			delete(c.pending, o.id)
+			c.forgetLocked(o)
 			o.err = &NotSentError{o.no}
 			o.reuse = true
 			failed = append(failed, o)
