@@ -23,23 +23,33 @@ type glimpse struct {
 	lastPid int  // the last pid that was given out before that was looked up
 }
 
-// look takes the glimpse, once.
+// look takes the glimpse. It counts for nothing if the leader has exited: its
+// children are no longer its own by then.
 func (t *tree) look() {
 	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.looked || t.reaped {
+	first := !t.looked && !t.reaped
+	t.looked = true
+	t.mu.Unlock()
+	if !first {
 		return
 	}
-	t.looked = true
 	last, ok := lastPid()
-	t.seen = glimpse{alone: ok && childless(t.pid) && waits(t.pid), lastPid: last}
+	if !ok || !waits(t.pid) || !childless(t.pid) {
+		return
+	}
+	if _, exited := t.peek(syscall.WNOHANG); exited {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.seen = glimpse{alone: true, lastPid: last}
 }
 
 // leftNobody reports that the leader, which has exited, is the last of its tree
 // for sure. If it is false, that isn't known.
 func (t *tree) leftNobody() bool {
 	t.mu.Lock()
-	sure, seen := t.looked && !t.stolen && t.seen.alone, t.seen
+	sure, seen := t.seen.alone && !t.stolen, t.seen
 	t.mu.Unlock()
 	if !sure {
 		return false

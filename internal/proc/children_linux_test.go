@@ -2,6 +2,7 @@ package proc_test
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"runtime"
@@ -64,6 +65,25 @@ func init() {
 		p.Drained()
 		p.Stop(bound)
 		fmt.Println("alive:", alive(grandchild), p.Exit())
+	}
+
+	// Starts a daemon through a child that ends, which no accounting of the
+	// kernel shows. Prints the daemon's pid.
+	modes["daemon-unseen"] = func([]string) {
+		signal.Ignore(syscall.SIGCHLD)
+		null, err := os.Open(os.DevNull)
+		must(err)
+		// Not by os/exec, which first tries out the kernel with a child of its own.
+		launcher, err := syscall.ForkExec(os.Args[0], []string{os.Args[0], "detached", "devnull"}, &syscall.ProcAttr{
+			Env:   append(os.Environ(), modeEnv+"=wrapper"),
+			Files: []uintptr{null.Fd(), 1, 2},
+		})
+		must(err)
+		for alive(launcher) {
+			time.Sleep(time.Millisecond)
+		}
+		ready()
+		_, _ = io.Copy(io.Discard, os.Stdin)
 	}
 
 	// Has itself stopped once it is ready.

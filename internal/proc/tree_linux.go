@@ -27,7 +27,7 @@ type osTree struct {
 	// The fields below are protected by tree.mu.
 	stolen     bool     // somebody else reaped the leader: its pid pins nothing
 	remembered []member // found before the group was signalled
-	looked     bool     // seen is set
+	looked     bool     // look was called
 	seen       glimpse
 }
 

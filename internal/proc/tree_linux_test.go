@@ -82,10 +82,24 @@ func shell(t *testing.T, script string) *proc.Process {
 }
 
 func TestStopKillsADaemonWhoseParentsWereGoneLongBefore(t *testing.T) {
-	const daemon = `(setsid sleep 60 </dev/null >/dev/null 2>&1 &); echo ready; read line`
-	for name, script := range map[string]string{"waits": daemon, "ignores SIGCHLD": `trap "" CHLD; ` + daemon} {
-		t.Run(name, func(t *testing.T) { shell(t, script).Stop(bound) })
-	}
+	shell(t, `(setsid sleep 60 </dev/null >/dev/null 2>&1 &); echo ready; read line`).Stop(bound)
+}
+
+func TestStopKillsADaemonOfAProgramThatIgnoresSIGCHLD(t *testing.T) {
+	p := start(t, markedConfig(t, "daemon-unseen"))
+	daemon := grandchildOf(t, p)
+	require.Equal(t, "ready\n", readLine(t, p))
+	drain(p)
+	p.Stop(bound)
+	require.False(t, alive(daemon))
+}
+
+func TestStopAfterTheExitKillsADaemon(t *testing.T) {
+	cfg := markedConfig(t, "")
+	cfg.Path, cfg.Args = "/bin/sh", []string{"-c", `setsid sleep 60 </dev/null >/dev/null 2>&1 &`}
+	p := start(t, cfg)
+	waitFor(t, "Exited", p.Exited())
+	p.Stop(bound)
 }
 
 func TestStopKillsADaemonThatIsStartedOnceItHasBegun(t *testing.T) {
