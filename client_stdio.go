@@ -301,11 +301,12 @@ func (c *stdioClient) callTool(ctx context.Context, req *mcp.CallToolRequest, ca
 		defer done()
 		r.Meta, r.Progress = meta, call.OnProgress != nil
 	}
-	raw, err := c.conn.Call(ctx, r)
+	answer, err := c.conn.Call(ctx, r)
 	if err != nil {
 		return nil, c.error(err)
 	}
-	res, err := toolresult.Decode(raw, unknownContent)
+	defer answer.Release()
+	res, err := toolresult.Decode(answer.Result, unknownContent)
 	if err != nil {
 		return nil, fmt.Errorf("undecodable result: %w", err)
 	}

@@ -51,7 +51,7 @@ func (c *Conn) SendRequest(ctx context.Context, r transport.JSONRPCRequest) (*tr
 	if err := c.roundTrip(ctx, o); err != nil {
 		return nil, err
 	}
-	result, rpcErr := o.result, o.rpcErr
+	result, rpcErr := bytes.Clone(o.result), o.rpcErr
 	o.free()
 
 	resp := &transport.JSONRPCResponse{JSONRPC: mcp.JSONRPC_VERSION, ID: r.ID, Result: result}

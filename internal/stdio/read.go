@@ -26,6 +26,7 @@ type reader struct {
 	turns    turns
 	read     func([]byte) (int, error) // of stdout
 	lines    *lineBuffer
+	alone    bool      // the message at hand is the only one on its line
 	answered bool      // a call since the last look
 	junkTold time.Time // of the last call of OnJunk
 }
@@ -100,7 +101,9 @@ func (r *reader) line(line []byte) {
 	}
 	m, err := frame.Parse(line)
 	if err == nil {
+		r.alone = true
 		r.message(&m)
+		r.alone = false
 		return
 	}
 	each := func(raw []byte) {
@@ -146,13 +149,30 @@ func (r *reader) answer(m *frame.Message) {
 	}
 	r.mu.Unlock()
 
-	o.result, o.rpcErr = m.Result, bytes.Clone(m.Error)
-	if !r.lines.give(len(m.Result)) {
-		o.result = bytes.Clone(m.Result)
-	}
+	o.rpcErr = bytes.Clone(m.Error)
+	r.keep(o, m.Result)
 	o.mark = r.events.newest()
 	r.answered = true
 	o.ready <- struct{}{}
+}
+
+// keep makes a result its caller's, for the line is the next one's soon.
+func (r *reader) keep(o *outgoing, result []byte) {
+	o.result = result
+	if r.alone {
+		var given bool
+		if o.shared, given = r.lines.give(len(result)); given {
+			return
+		}
+	}
+	switch {
+	case result == nil:
+	case len(result) <= keptFrame:
+		o.kept = append(o.kept[:0], result...)
+		o.result = o.kept
+	default:
+		o.result = bytes.Clone(result)
+	}
 }
 
 // callOfLocked finds the call that a message answers, among those of which the

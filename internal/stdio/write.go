@@ -47,16 +47,18 @@ const (
 // place in the pending table.
 type outgoing struct {
 	frame []byte // with its newline
+	kept  []byte // for small results
 	gate  func() error
 	no    error         // what the gate said; the writer's
 	ready chan struct{} // holds one: the answer is there, or the message is out if it has none
 
 	// These are the caller's once ready gives.
-	result []byte
+	result []byte // in kept, in shared, or its own
 	rpcErr []byte
 	err    error
 	mark   uint64 // newest event at the arrival of the answer
 	reuse  bool   // nobody else refers to this struct any more
+	shared *[sharedBuffer]byte
 
 	id         int64 // 0: no request
 	tells      bool  // a message without answer whose sender waits until it is out
