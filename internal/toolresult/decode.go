@@ -65,7 +65,7 @@ func common(s *jsonscan.Scanner) *mcp.CallToolResult {
 		case "_meta":
 			r.Meta, ok = unmarshal[mcp.Meta](s.Skip())
 		case "resultType":
-			r.ResultType = mcp.ResultType(decodeString(s))
+			r.ResultType = decodeResultType(s.String())
 		case "requestState":
 			r.RequestState = decodeString(s)
 		case "inputRequests":
@@ -161,6 +161,15 @@ func unmarshal[T any](raw []byte) (*T, bool) {
 	var v *T
 	err := json.Unmarshal(raw, &v)
 	return v, err == nil
+}
+
+// decodeResultType allocates nothing for the type that nearly all results of
+// modern servers have.
+func decodeResultType(s jsonscan.String) mcp.ResultType {
+	if s.Is(string(mcp.ResultTypeComplete)) {
+		return mcp.ResultTypeComplete
+	}
+	return mcp.ResultType(s.Decode())
 }
 
 func decodeString(s *jsonscan.Scanner) string {

@@ -203,7 +203,7 @@ func bytesPerRun(f func()) int {
 }
 
 func TestASmallResultIsCheap(t *testing.T) {
-	raw := []byte(`{"content":[{"type":"text","text":"` + strings.Repeat("x", 64) + `"}]}`)
+	raw := []byte(`{"resultType":"complete","content":[{"type":"text","text":"` + strings.Repeat("x", 64) + `"}]}`)
 	decode := func() { _, _ = toolresult.Decode(raw, keep) }
 	require.LessOrEqual(t, testing.AllocsPerRun(100, decode), 4.0)
 	require.LessOrEqual(t, bytesPerRun(decode), 300)
