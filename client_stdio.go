@@ -306,7 +306,7 @@ func (c *stdioClient) callTool(ctx context.Context, req *mcp.CallToolRequest, ca
 		return nil, c.error(err)
 	}
 	defer answer.Release()
-	res, err := toolresult.Decode(answer.Result, unknownContent)
+	res, err := toolresult.DecodeScanned(answer.Result, answer.Long, unknownContent)
 	if err != nil {
 		return nil, fmt.Errorf("undecodable result: %w", err)
 	}

@@ -221,3 +221,23 @@ func FuzzValid(f *testing.F) {
 		}
 	})
 }
+
+func TestASecondScanTakesTheLongestStringAsKnown(t *testing.T) {
+	for _, text := range []string{`"x"`, `""`, `{"a":"","b":["abc","d\u00e9f\n"],"c":"xy"}`, ` [ "é" , {"long enough":1} ] `, `{}`, `17`} {
+		outer := jsonscan.New([]byte(`{"before, which is long":"too",` + `"it":` + text + `,"after":"as long as that"}`))
+		outer.Enter('{')
+		outer.Key()
+		outer.Skip()
+		outer.Key()
+		raw, long := outer.SkipLong()
+		require.Equal(t, strings.TrimSpace(text), string(raw))
+
+		known, fresh := jsonscan.NewScanned(raw, long), jsonscan.New(raw)
+		if fresh.Peek() == '"' {
+			require.Equal(t, fresh.String(), known.String())
+		} else {
+			require.Equal(t, fresh.Skip(), known.Skip())
+		}
+		require.NoError(t, known.End())
+	}
+}

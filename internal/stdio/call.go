@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/mcppool/mcppool/internal/frame"
+	"github.com/mcppool/mcppool/internal/jsonscan"
 )
 
 // Request is one tools/call.
@@ -31,6 +32,7 @@ type Request struct {
 // Answer is the answer to a tools/call.
 type Answer struct {
 	Result json.RawMessage // undecoded
+	Long   jsonscan.Long   // the longest string in it
 	o      *outgoing
 }
 
@@ -62,7 +64,7 @@ func (c *Conn) Call(ctx context.Context, r Request) (Answer, error) {
 		o.free()
 		return Answer{}, err
 	}
-	return Answer{o.result, o}, nil
+	return Answer{o.result, o.long, o}, nil
 }
 
 // outgoings holds what can be used again.

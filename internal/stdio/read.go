@@ -151,6 +151,7 @@ func (r *reader) answer(m *frame.Message) {
 
 	o.rpcErr = bytes.Clone(m.Error)
 	r.keep(o, m.Result)
+	o.long = m.Long
 	o.mark = r.events.newest()
 	r.answered = true
 	o.ready <- struct{}{}

@@ -5,6 +5,8 @@ import (
 	"os"
 	"slices"
 	"time"
+
+	"github.com/mcppool/mcppool/internal/jsonscan"
 )
 
 // How bytes go out. Whoever queues a message while nobody writes becomes the
@@ -54,6 +56,7 @@ type outgoing struct {
 
 	// These are the caller's once ready gives.
 	result []byte // in kept, in shared, or its own
+	long   jsonscan.Long
 	rpcErr []byte
 	err    error
 	mark   uint64 // newest event at the arrival of the answer

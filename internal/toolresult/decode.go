@@ -34,7 +34,13 @@ type Unknown func(typ string, raw json.RawMessage) mcp.Content
 // A result that is no object, or whose own members have the wrong types, is an
 // error.
 func Decode(raw []byte, unknown Unknown) (*mcp.CallToolResult, error) {
-	s := jsonscan.New(raw)
+	return DecodeScanned(raw, jsonscan.Long{}, unknown)
+}
+
+// DecodeScanned is Decode for a result that was scanned before: long is the
+// longest string in it, as found then.
+func DecodeScanned(raw []byte, long jsonscan.Long, unknown Unknown) (*mcp.CallToolResult, error) {
+	s := jsonscan.NewScanned(raw, long)
 	if r := common(&s); r != nil {
 		return r, nil
 	}
