@@ -1,6 +1,7 @@
 package jsonscan_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -240,4 +241,14 @@ func TestASecondScanTakesTheLongestStringAsKnown(t *testing.T) {
 		}
 		require.NoError(t, known.End())
 	}
+}
+
+func TestASecondScanDoesNotLookIntoTheLongestString(t *testing.T) {
+	first := jsonscan.New([]byte(` [ "a", "0123456789" , "b" ] `))
+	raw, long := first.SkipLong()
+	copy(raw[bytes.IndexByte(raw, '0'):], "01\"\n\\x67")
+	require.Error(t, jsonscan.Valid(raw))
+	again := jsonscan.NewScanned(raw, long)
+	again.Skip()
+	require.NoError(t, again.End())
 }
