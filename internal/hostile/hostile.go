@@ -27,7 +27,7 @@ const variable = "MCPPOOL_HOSTILE"
 //	ignoreterm        ignores SIGTERM
 //	slowexit=D        needs so long to exit after the end of its stdin
 //	closeout          closes its stdout at a call, and lives
-//	closein           closes its stdin at a call, and lives
+//	closein           closes its stdin at a call, says so on stderr, and lives
 //	wrapper           is a launcher whose child is the server with the other traits
 //	setsid            starts a daemon that leaves the group and holds no pipe
 //	fast              a nearly free loop that answers every call alike

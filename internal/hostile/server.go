@@ -121,6 +121,7 @@ func (s *server) take(m message) {
 		}
 		if s.has("closein") {
 			os.Stdin.Close()
+			fmt.Fprintln(os.Stderr, "stdin closed")
 			time.Sleep(lifetime)
 		}
 		if !s.has("silent") {

@@ -23,8 +23,7 @@ type glimpse struct {
 	lastPid int  // the last pid that was given out before that was looked up
 }
 
-// look takes the glimpse. It counts for nothing if the leader has exited: its
-// children are no longer its own by then.
+// look takes the glimpse.
 func (t *tree) look() {
 	t.mu.Lock()
 	first := !t.looked && !t.reaped
@@ -37,9 +36,6 @@ func (t *tree) look() {
 	if !ok || !waits(t.pid) || !childless(t.pid) {
 		return
 	}
-	if _, exited := t.peek(syscall.WNOHANG); exited {
-		return
-	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.seen = glimpse{alone: true, lastPid: last}
@@ -49,7 +45,7 @@ func (t *tree) look() {
 // for sure. If it is false, that isn't known.
 func (t *tree) leftNobody() bool {
 	t.mu.Lock()
-	sure, seen := t.seen.alone && !t.stolen, t.seen
+	sure, seen := t.seen.alone && !t.stolen && len(t.remembered) == 0, t.seen
 	t.mu.Unlock()
 	if !sure {
 		return false
@@ -86,24 +82,35 @@ func lastPid() (int, bool) {
 }
 
 // childless reports that a process has no children, zombies included. It is
-// false if the kernel doesn't tell.
+// false if the kernel doesn't tell, and if the process has begun to exit: its
+// children are no longer its own then.
 //
-// A child belongs to the thread that forked it. A thread has a directory of its
-// own as well as one below its process. To open a file below the latter makes
-// the kernel take milliseconds of CPU to reap the process.
+// A child belongs to the thread that forked it, and when that one ends to the
+// first thread, unless that is exiting. So the first is asked last.
 func childless(pid int) bool {
-	threads, err := os.ReadDir("/proc/" + strconv.Itoa(pid) + "/task")
-	if err != nil || len(threads) == 0 {
+	first := strconv.Itoa(pid)
+	threads, err := os.ReadDir("/proc/" + first + "/task")
+	if err != nil {
 		return false
 	}
 	for _, thread := range threads {
-		tid := thread.Name()
-		children, err := os.ReadFile("/proc/" + tid + "/task/" + tid + "/children")
-		if err != nil || len(children) > 0 {
+		if tid := thread.Name(); tid != first && !childlessThread(tid) {
 			return false
 		}
 	}
-	return true
+	if !childlessThread(first) {
+		return false
+	}
+	now, ok := readMember(pid)
+	return ok && !now.exiting
+}
+
+// childlessThread asks a thread through the directory that it has of its own. To
+// open a file in the one below its process makes the kernel take milliseconds of
+// CPU to reap the process.
+func childlessThread(tid string) bool {
+	children, err := os.ReadFile("/proc/" + tid + "/task/" + tid + "/children")
+	return err == nil && len(children) == 0
 }
 
 // waits reports that a process doesn't ignore SIGCHLD. The children of one that

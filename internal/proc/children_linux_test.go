@@ -73,9 +73,10 @@ func init() {
 		signal.Ignore(syscall.SIGCHLD)
 		null, err := os.Open(os.DevNull)
 		must(err)
+		must(os.Setenv(modeEnv, "wrapper"))
 		// Not by os/exec, which first tries out the kernel with a child of its own.
 		launcher, err := syscall.ForkExec(os.Args[0], []string{os.Args[0], "detached", "devnull"}, &syscall.ProcAttr{
-			Env:   append(os.Environ(), modeEnv+"=wrapper"),
+			Env:   os.Environ(),
 			Files: []uintptr{null.Fd(), 1, 2},
 		})
 		must(err)

@@ -12,6 +12,7 @@ import (
 type member struct {
 	pid, ppid, pgrp int
 	state           byte
+	exiting         bool // also its first thread alone
 	threads         int
 	childFaults     bool   // children that it waited for had page faults, as all have
 	start           uint64 // clock ticks since boot
@@ -23,6 +24,8 @@ type member struct {
 func (m member) alive() bool { return m.state != 'Z' && m.state != 'X' || m.threads > 1 }
 
 func (m member) same(other member) bool { return m.pid == other.pid && m.start == other.start }
+
+const pfExiting = 0x4 // PF_EXITING
 
 // readMember reads /proc/<pid>/stat.
 func readMember(pid int) (member, bool) {
@@ -41,6 +44,8 @@ func readMember(pid int) (member, bool) {
 	m := member{pid: pid, state: f[0][0]}
 	m.ppid, _ = strconv.Atoi(string(f[1]))
 	m.pgrp, _ = strconv.Atoi(string(f[2]))
+	flags, _ := strconv.ParseUint(string(f[6]), 10, 64)
+	m.exiting = flags&pfExiting != 0
 	m.childFaults = string(f[8]) != "0"
 	m.threads, _ = strconv.Atoi(string(f[17]))
 	m.start, _ = strconv.ParseUint(string(f[fields-1]), 10, 64)

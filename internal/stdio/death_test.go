@@ -130,6 +130,7 @@ func TestAServerThatClosesItsStdinIsLostAtTheNextCall(t *testing.T) {
 	defer cancel()
 	_, err := call(ctx, c, "echo", `{}`)
 	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.Eventually(t, func() bool { return c.StderrTail() == "stdin closed\n" }, 10*time.Second, time.Millisecond)
 	within(t, time.Second, func() { _, err = call(t.Context(), c, "echo", `{}`) })
 	dead(t, err, stdio.ErrBrokenPipe)
 }
