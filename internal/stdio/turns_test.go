@@ -90,11 +90,11 @@ func TestWhatComesBetweenCloseCallsIsHeard(t *testing.T) {
 	cfg := serverConfig(t)
 	cfg.OnNotification = func(method string, _ json.RawMessage) { got <- method }
 	c := start(t, cfg)
-	for range 10 {
+	for range 3 {
 		hurry(t, c)
 		// The server answers it late, to nobody.
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
-		_, err := call(ctx, c, "sleep", `{"ms":15}`)
+		_, err := call(ctx, c, "sleep", `{"ms":300}`)
 		cancel()
 		require.Error(t, err)
 		late := c.Stats().Late
