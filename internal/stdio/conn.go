@@ -135,6 +135,7 @@ func Start(cfg Config) (*Conn, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.reader = newReader(c, p.Stdout)
 	c.mu.Lock()
 	c.proc = p
 	exited := c.reason != nil
@@ -149,7 +150,6 @@ func Start(cfg Config) (*Conn, error) {
 	c.events.handle, c.events.onPanic = c.handleEvent, c.handlerPanicked
 	c.server.init(c)
 	c.stderr.start(c)
-	c.reader = newReader(c)
 	go c.reader.readAll()
 	return c, nil
 }

@@ -31,9 +31,11 @@ type reader struct {
 	junkTold time.Time // of the last call of OnJunk
 }
 
-func newReader(c *Conn) *reader {
-	r := &reader{Conn: c, read: c.proc.Stdout.Read, lines: newLineBuffer(c.cfg.MaxMessageSize)}
+// newReader is to be called before lose may set a deadline.
+func newReader(c *Conn, stdout *os.File) *reader {
+	r := &reader{Conn: c, read: stdout.Read, lines: newLineBuffer(c.cfg.MaxMessageSize)}
 	r.turns.reader = make(chan error, 1)
+	r.turns.possible = stdout.SetReadDeadline(time.Time{}) == nil
 	return r
 }
 

@@ -33,9 +33,10 @@ const (
 )
 
 type turns struct {
-	reader chan error  // gives the turn to the reader, with the error of the caller's read; holds one
-	last   time.Time   // answer that the reader handled; the reader's
-	tick   *time.Timer // the reader's
+	possible bool        // there are deadlines, which take the turn back
+	reader   chan error  // gives the turn to the reader, with the error of the caller's read; holds one
+	last     time.Time   // answer that the reader handled; the reader's
+	tick     *time.Timer // the reader's
 
 	whose whose  // guarded by Conn.mu
 	taken uint64 // how often by callers; guarded by Conn.mu
@@ -64,7 +65,7 @@ func (r *reader) letGo() bool {
 	now := time.Now()
 	close := now.Sub(r.turns.last) < turnTime
 	r.turns.last = now
-	if !close {
+	if !close || !r.turns.possible {
 		return false
 	}
 	r.mu.Lock()
