@@ -121,7 +121,7 @@ func (l *Session) CallTool(ctx context.Context, call Call) (*mcp.CallToolResult,
 		l.p.countRefused()
 		return nil, &opError{op: toolOp(call.Tool), server: l.s.label, phase: phaseQueue, err: err}
 	}
-	done := callEnd{why: ClosePanicked, how: outcomeOther} // unless the client returns
+	done := callEnd{how: outcomeOther} // unless the client returns
 	defer func() {
 		l.p.mu.Lock()
 		l.p.countLocked(l.s, done.how)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -131,8 +132,12 @@ func (s connSession) call(ctx context.Context, tool string, args any) (reply, er
 			return reply{}, err
 		}
 	}
-	line, err := s.conn.Call(ctx, stdio.Request{Tool: tool, Args: raw})
-	return reply{line: line}, err
+	answer, err := s.conn.Call(ctx, stdio.Request{Tool: tool, Args: raw})
+	if err != nil {
+		return reply{}, err
+	}
+	defer answer.Release()
+	return reply{line: bytes.Clone(answer.Result)}, nil
 }
 
 func (s connSession) close() error { return s.conn.Close() }

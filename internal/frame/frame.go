@@ -46,6 +46,9 @@ type Message struct {
 	// Raw JSON; nil when missing, and Error also when it is null. A Response
 	// has exactly one of Result and Error.
 	Params, Result, Error []byte
+
+	// Long is the longest string in Result, for who scans that again.
+	Long jsonscan.Long
 }
 
 // Why a line is Junk.
@@ -114,7 +117,7 @@ func parse(line []byte) (Message, error) {
 		case key.Is("params"):
 			m.Params = s.Skip()
 		case key.Is("result"):
-			m.Result = s.Skip()
+			m.Result, m.Long = s.SkipLong()
 		case key.Is("error"):
 			m.Error = s.Skip()
 		default:

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mcppool/mcppool/internal/frame"
+	"github.com/mcppool/mcppool/internal/jsonscan"
 )
 
 const noOutcome = `{"code":-32603,"message":"the server's response has neither result nor error"}`
@@ -206,6 +207,9 @@ func requireAgrees(t *testing.T, m frame.Message, members map[string]json.RawMes
 		require.NotEqual(t, m.Result == nil, m.Error == nil)
 		if m.Result != nil {
 			require.Equal(t, string(members["result"]), string(m.Result))
+			again := jsonscan.NewScanned(m.Result, m.Long)
+			require.Equal(t, string(m.Result), string(again.Skip()))
+			require.NoError(t, again.End())
 		} else if string(m.Error) != noOutcome {
 			require.Equal(t, string(members["error"]), string(m.Error))
 		}

@@ -34,10 +34,21 @@ type Scanner struct {
 	depth int
 	first bool // nothing has been read yet of the innermost object or array
 	err   *SyntaxError
+	long  Long
+}
+
+// Long is the longest string of a text that was scanned, which a second scan of
+// the same text needn't look at again. Its zero value says nothing.
+type Long struct {
+	start, end int // of the body; it never begins at 0, where at most its quote is
+	flags      stringFlags
 }
 
 // New returns a scanner at the start of text.
 func New(text []byte) Scanner { return Scanner{buf: text} }
+
+// NewScanned is New for a text that SkipLong has returned together with long.
+func NewScanned(text []byte, long Long) Scanner { return Scanner{buf: text, long: long} }
 
 // Peek returns the first byte of the next value ('{', '[', '"', 't', 'f', 'n',
 // a digit or '-'), or 0 at the end of the text. It doesn't say that the value
@@ -140,7 +151,7 @@ func (s *Scanner) String() String {
 		return String{}
 	}
 	start := s.pos + 1
-	end, flags, reason := stringEnd(s.buf, start)
+	end, flags, reason := stringEnd(s.buf, start, &s.long)
 	if reason != "" {
 		s.fail(end, reason)
 		return String{}
@@ -156,7 +167,7 @@ func (s *Scanner) Skip() []byte {
 	if s.err != nil {
 		return nil
 	}
-	end, reason := skip(s.buf, s.pos, s.depth)
+	end, reason := skip(s.buf, s.pos, s.depth, &s.long)
 	if reason != "" {
 		s.fail(end, reason)
 		return nil
@@ -164,6 +175,18 @@ func (s *Scanner) Skip() []byte {
 	raw := s.buf[s.pos:end:end]
 	s.pos = end
 	return raw
+}
+
+// SkipLong is Skip, and returns also the longest string in the value.
+func (s *Scanner) SkipLong() ([]byte, Long) {
+	s.long = Long{}
+	raw := s.Skip()
+	long := s.long
+	if long.start > 0 {
+		begin := s.pos - len(raw)
+		long.start, long.end = long.start-begin, long.end-begin
+	}
+	return raw, long
 }
 
 // Err returns the first error so far.
@@ -208,20 +231,20 @@ func skipSpace(b []byte, i int) int {
 
 // skip returns the end of the value that begins at b[i], or where and why it is none.
 // Depth counts what encloses it. It recurses once per level.
-func skip(b []byte, i, depth int) (end int, reason string) {
+func skip(b []byte, i, depth int, long *Long) (end int, reason string) {
 	if i >= len(b) {
 		return i, reasonEnd
 	}
 	switch c := b[i]; {
 	case c == '"':
-		if end, _, reason = stringEnd(b, i+1); reason != "" {
+		if end, _, reason = stringEnd(b, i+1, long); reason != "" {
 			return end, reason
 		}
 		return end + 1, ""
 	case c == '{':
-		return skipObject(b, i, depth+1)
+		return skipObject(b, i, depth+1, long)
 	case c == '[':
-		return skipArray(b, i, depth+1)
+		return skipArray(b, i, depth+1, long)
 	case c == '-' || '0' <= c && c <= '9':
 		return skipNumber(b, i)
 	case c == 't':
@@ -234,7 +257,7 @@ func skip(b []byte, i, depth int) (end int, reason string) {
 	return i, "expected a value"
 }
 
-func skipObject(b []byte, i, depth int) (end int, reason string) {
+func skipObject(b []byte, i, depth int, long *Long) (end int, reason string) {
 	if depth > maxDepth {
 		return i, "nested too deeply"
 	}
@@ -246,14 +269,14 @@ func skipObject(b []byte, i, depth int) (end int, reason string) {
 		if i >= len(b) || b[i] != '"' {
 			return i, "expected a key"
 		}
-		if i, _, reason = stringEnd(b, i+1); reason != "" {
+		if i, _, reason = stringEnd(b, i+1, long); reason != "" {
 			return i, reason
 		}
 		i = skipSpace(b, i+1)
 		if i >= len(b) || b[i] != ':' {
 			return i, "expected ':'"
 		}
-		if i, reason = skip(b, skipSpace(b, i+1), depth); reason != "" {
+		if i, reason = skip(b, skipSpace(b, i+1), depth, long); reason != "" {
 			return i, reason
 		}
 		i = skipSpace(b, i)
@@ -268,7 +291,7 @@ func skipObject(b []byte, i, depth int) (end int, reason string) {
 	}
 }
 
-func skipArray(b []byte, i, depth int) (end int, reason string) {
+func skipArray(b []byte, i, depth int, long *Long) (end int, reason string) {
 	if depth > maxDepth {
 		return i, "nested too deeply"
 	}
@@ -277,7 +300,7 @@ func skipArray(b []byte, i, depth int) (end int, reason string) {
 		return i + 1, ""
 	}
 	for {
-		if i, reason = skip(b, i, depth); reason != "" {
+		if i, reason = skip(b, i, depth, long); reason != "" {
 			return i, reason
 		}
 		i = skipSpace(b, i)

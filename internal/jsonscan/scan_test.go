@@ -1,6 +1,7 @@
 package jsonscan_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -220,4 +221,34 @@ func FuzzValid(f *testing.F) {
 			require.True(t, json.Valid(line))
 		}
 	})
+}
+
+func TestASecondScanTakesTheLongestStringAsKnown(t *testing.T) {
+	for _, text := range []string{`"x"`, `""`, `{"a":"","b":["abc","d\u00e9f\n"],"c":"xy"}`, ` [ "é" , {"long enough":1} ] `, `{}`, `17`} {
+		outer := jsonscan.New([]byte(`{"before, which is long":"too",` + `"it":` + text + `,"after":"as long as that"}`))
+		outer.Enter('{')
+		outer.Key()
+		outer.Skip()
+		outer.Key()
+		raw, long := outer.SkipLong()
+		require.Equal(t, strings.TrimSpace(text), string(raw))
+
+		known, fresh := jsonscan.NewScanned(raw, long), jsonscan.New(raw)
+		if fresh.Peek() == '"' {
+			require.Equal(t, fresh.String(), known.String())
+		} else {
+			require.Equal(t, fresh.Skip(), known.Skip())
+		}
+		require.NoError(t, known.End())
+	}
+}
+
+func TestASecondScanDoesNotLookIntoTheLongestString(t *testing.T) {
+	first := jsonscan.New([]byte(` [ "a", "0123456789" , "b" ] `))
+	raw, long := first.SkipLong()
+	copy(raw[bytes.IndexByte(raw, '0'):], "01\"\n\\x67")
+	require.Error(t, jsonscan.Valid(raw))
+	again := jsonscan.NewScanned(raw, long)
+	again.Skip()
+	require.NoError(t, again.End())
 }

@@ -41,6 +41,8 @@ func (s String) Decode() string {
 	if s.flags == 0 || s.flags == nonASCII && utf8.Valid(s.Body) {
 		return string(s.Body)
 	}
+	// All escapes are ASCII, so that the runs between them are valid if the whole is.
+	valid := s.flags&nonASCII == 0 || utf8.Valid(s.Body)
 	var b strings.Builder
 	b.Grow(len(s.Body))
 	for body := s.Body; len(body) > 0; {
@@ -52,7 +54,7 @@ func (s String) Decode() string {
 		if i := bytes.IndexByte(body, '\\'); i >= 0 {
 			run = body[:i]
 		}
-		if s.flags&nonASCII == 0 || utf8.Valid(run) {
+		if valid {
 			b.Write(run)
 		} else {
 			writeRepaired(&b, run)
@@ -134,8 +136,11 @@ func hex4(s []byte) rune {
 
 // stringEnd returns where the closing quote is of the string whose body begins
 // at b[i], or where and why it is no string.
-func stringEnd(b []byte, i int) (end int, flags stringFlags, reason string) {
-	for {
+func stringEnd(b []byte, i int, long *Long) (end int, flags stringFlags, reason string) {
+	if i == long.start {
+		return long.end, long.flags, ""
+	}
+	for start := i; ; {
 		var high bool
 		if i, high = plainEnd(b, i); high {
 			flags |= nonASCII
@@ -145,6 +150,9 @@ func stringEnd(b []byte, i int) (end int, flags stringFlags, reason string) {
 		}
 		switch b[i] {
 		case '"':
+			if i-start > long.end-long.start {
+				*long = Long{start, i, flags}
+			}
 			return i, flags, ""
 		case '\\':
 			flags |= escaped

@@ -32,11 +32,7 @@ type ToolCall struct {
 // [*ConfigError], and whatever else the end of ctx or the loss of the connection
 // gives; see [IsLost].
 func (c *Conn) CallTool(ctx context.Context, call ToolCall) (*mcp.CallToolResult, error) {
-	raw, err := c.callRaw(ctx, &call)
-	if err != nil {
-		return nil, err
-	}
-	res, err := c.decode(raw)
+	res, err := c.callOnce(ctx, &call)
 	if err == nil && res.NeedsInput() {
 		return c.continued(ctx, &call, res)
 	}
@@ -44,21 +40,28 @@ func (c *Conn) CallTool(ctx context.Context, call ToolCall) (*mcp.CallToolResult
 }
 
 func (c *Conn) decode(raw json.RawMessage) (*mcp.CallToolResult, error) {
-	res, err := toolresult.Decode(raw, c.cfg.UnknownContent)
+	return decoded(toolresult.Decode(raw, c.cfg.UnknownContent))
+}
+
+func decoded(res *mcp.CallToolResult, err error) (*mcp.CallToolResult, error) {
 	if err != nil {
 		return nil, fmt.Errorf("undecodable result: %w", err)
 	}
 	return res, nil
 }
 
-func (c *Conn) callRaw(ctx context.Context, call *ToolCall) (json.RawMessage, error) {
+func (c *Conn) callOnce(ctx context.Context, call *ToolCall) (*mcp.CallToolResult, error) {
 	if c.child == nil {
 		var req mcp.CallToolRequest
 		req.Params.Name, req.Params.Arguments, req.Params.Meta = call.Tool, call.Args, call.Meta
-		return rawResult(ctx, func(ctx context.Context) error {
+		raw, err := rawResult(ctx, func(ctx context.Context) error {
 			_, err := c.mcp.CallTool(ctx, req)
 			return err
 		})
+		if err != nil {
+			return nil, err
+		}
+		return c.decode(raw)
 	}
 	r := stdio.Request{Tool: call.Tool, Args: call.Args, Gate: call.Gate}
 	if m := c.meta.Load(); m != nil {
@@ -72,7 +75,12 @@ func (c *Conn) callRaw(ctx context.Context, call *ToolCall) (json.RawMessage, er
 		defer done()
 		r.Meta, r.Progress = meta, call.OnProgress != nil
 	}
-	return c.child.Call(ctx, r)
+	answer, err := c.child.Call(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	defer answer.Release() // nothing of the result is part of what is decoded
+	return decoded(toolresult.DecodeScanned(answer.Result, answer.Long, c.cfg.UnknownContent))
 }
 
 // callMeta is the _meta of a call that has more in it than usual. done ends the

@@ -33,11 +33,12 @@ func benchmarkCall(b *testing.B, callers int, args string) {
 		wg.Go(func() {
 			r := stdio.Request{Tool: "echo", Args: json.RawMessage(args)}
 			for range left {
-				_, err := c.Call(ctx, r)
+				answer, err := c.Call(ctx, r)
 				if err != nil {
 					b.Error(err)
 					return
 				}
+				answer.Release()
 			}
 		})
 	}

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/mcppool/mcppool/internal/frame"
+	"github.com/mcppool/mcppool/internal/jsonscan"
 )
 
 // Request is one tools/call.
@@ -28,31 +29,42 @@ type Request struct {
 	Progress bool
 }
 
-// Call calls a tool and returns the result member of the answer, undecoded.
+// Answer is the answer to a tools/call.
+type Answer struct {
+	Result json.RawMessage // undecoded
+	Long   jsonscan.Long   // the longest string in it
+	o      *outgoing
+}
+
+// Release ends the use of the result, whose memory serves the next one. It is
+// called once, or never, which leaves the memory to the garbage collector.
+func (a Answer) Release() { a.o.free() }
+
+// Call calls a tool. The answer is to be released.
 //
 // Its errors are [*Error], the server's own; [*NotSentError], when nothing of
 // the request went out; ctx's, after which the server is told that the call is
 // cancelled; and [*DeadError]. After the latter two the tool may have run.
-func (c *Conn) Call(ctx context.Context, r Request) (json.RawMessage, error) {
+func (c *Conn) Call(ctx context.Context, r Request) (Answer, error) {
 	if err := ctx.Err(); err != nil {
-		return nil, &NotSentError{err}
+		return Answer{}, &NotSentError{err}
 	}
 	o := c.newOutgoing()
 	o.id = c.ids.Add(1)
 	o.gate = r.Gate
 	o.frame = frame.AppendToolCall(o.grow(len(r.Tool)+len(r.Args)+len(r.Meta)), o.id, r.Tool, r.Args, r.Meta)
 	if err := c.roundTrip(ctx, o); err != nil {
-		return nil, err
+		return Answer{}, err
 	}
-	result, rpcErr := o.result, o.rpcErr
 	if r.Progress {
 		c.events.handled(ctx, o.mark)
 	}
-	o.free()
-	if rpcErr != nil {
-		return nil, decodeError(rpcErr)
+	if o.rpcErr != nil {
+		err := decodeError(o.rpcErr)
+		o.free()
+		return Answer{}, err
 	}
-	return result, nil
+	return Answer{o.result, o.long, o}, nil
 }
 
 // outgoings holds what can be used again.
@@ -79,8 +91,10 @@ func (o *outgoing) grow(payload int) []byte {
 
 // free gives o back if nobody else refers to it.
 func (o *outgoing) free() {
+	putShared(o.shared)
+	o.shared = nil
 	if o.reuse {
-		*o = outgoing{ready: o.ready, frame: o.frame, try: o.try}
+		*o = outgoing{ready: o.ready, frame: o.frame, kept: o.kept, try: o.try}
 		outgoings.Put(o)
 	}
 }
@@ -94,12 +108,13 @@ func (c *Conn) roundTrip(ctx context.Context, o *outgoing) error {
 		c.mu.Unlock()
 		return &NotSentError{dead}
 	}
-	c.pending[o.id] = o
+	c.awaitLocked(o)
 	writer := c.out.pushLocked(o)
 	c.mu.Unlock()
 	if writer {
 		c.flush(o)
 	}
+	c.reader.takeTurn(o)
 
 	select {
 	case <-o.ready:
@@ -116,6 +131,20 @@ func (c *Conn) roundTrip(ctx context.Context, o *outgoing) error {
 	return nil
 }
 
+func (c *Conn) awaitLocked(o *outgoing) {
+	c.pending[o.id] = o
+	if o.lasting {
+		c.lasting++
+	}
+}
+
+func (c *Conn) forgetLocked(o *outgoing) {
+	delete(c.pending, o.id)
+	if o.lasting {
+		c.lasting--
+	}
+}
+
 // abandon gives up a call whose ctx has ended. When its answer has arrived at
 // the same time, the answer wins: abandon returns nil, and ready gives.
 func (c *Conn) abandon(ctx context.Context, o *outgoing) error {
@@ -124,7 +153,7 @@ func (c *Conn) abandon(ctx context.Context, o *outgoing) error {
 	if c.pending[o.id] != o {
 		return nil
 	}
-	delete(c.pending, o.id)
+	c.forgetLocked(o)
 	if !c.out.withdrawLocked(o) {
 		return &NotSentError{ctx.Err()}
 	}

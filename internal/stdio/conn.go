@@ -96,6 +96,7 @@ type Conn struct {
 	stderr stderrDrain
 	events eventQueue
 	server serving
+	reader *reader
 
 	ctx    context.Context // of the handlers of the server's requests
 	cancel context.CancelFunc
@@ -117,6 +118,7 @@ type Conn struct {
 	dead    *DeadError // set by finish
 	sealed  bool       // nothing may be written any more
 	pending map[int64]*outgoing
+	lasting int // subscriptions among them
 	out     writeQueue
 
 	closeErr error // written before closed is closed
@@ -138,6 +140,7 @@ func Start(cfg Config) (*Conn, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.reader = newReader(c, p.Stdout)
 	c.mu.Lock()
 	c.proc = p
 	exited := c.reason != nil
@@ -152,7 +155,7 @@ func Start(cfg Config) (*Conn, error) {
 	c.events.handle, c.events.onPanic = c.handleEvent, c.handlerPanicked
 	c.server.init(c)
 	c.stderr.start(c)
-	go c.readAll()
+	go c.reader.readAll()
 	return c, nil
 }
 
@@ -296,6 +299,7 @@ func (c *Conn) finish(dead *DeadError) bool {
 	c.dead = dead
 	failed := slices.Collect(maps.Values(c.pending))
 	clear(c.pending)
+	c.lasting = 0
 	for _, o := range failed {
 		o.err = dead
 		if !c.out.withdrawLocked(o) {

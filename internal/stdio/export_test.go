@@ -56,3 +56,10 @@ func Stdout(c *Conn) uintptr {
 	_ = c.stdout.conn.Control(func(fd uintptr) { out = fd })
 	return out
 }
+
+// ReadByCallers reports that the reader has left the turn to the callers.
+func ReadByCallers(c *Conn) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.reader.turns.whose == nobodys
+}

@@ -14,6 +14,12 @@ const (
 // sharedBuffers are used by the connections that are busy now.
 var sharedBuffers = sync.Pool{New: func() any { return new([sharedBuffer]byte) }}
 
+func putShared(b *[sharedBuffer]byte) {
+	if b != nil {
+		sharedBuffers.Put(b)
+	}
+}
+
 // lineBuffer cuts a byte stream into lines. It has a small buffer of its own,
 // goes on to a shared one and then to one made for the line at hand. It never
 // holds more than a line of the limit and a chunk.
@@ -99,13 +105,20 @@ func (l *lineBuffer) shrink() {
 }
 
 // give leaves the buffer to the holder of a line in it, if the line fills a
-// good part of it and it isn't shared or small.
-func (l *lineBuffer) give(line int) bool {
-	if l.shared != nil || len(l.buf) == smallBuffer || line < len(l.buf)/4 {
-		return false
+// good part of it and whatever follows is not much to move. A shared buffer
+// comes back with it, to be given to putShared when the line isn't needed any
+// more.
+func (l *lineBuffer) give(line int) (shared *[sharedBuffer]byte, given bool) {
+	held := l.end - l.start
+	switch {
+	case l.shared != nil && line >= max(keptFrame, held):
+		shared, l.shared = l.shared, nil
+	case l.shared == nil && len(l.buf) > smallBuffer && line >= len(l.buf)/4:
+		l.hint = line
+	default:
+		return nil, false
 	}
-	l.hint = line
-	switch held := l.end - l.start; {
+	switch {
 	case held < smallBuffer/2:
 		l.moveTo(l.small)
 	case held < sharedBuffer/2:
@@ -113,7 +126,7 @@ func (l *lineBuffer) give(line int) bool {
 	default:
 		l.moveTo(make([]byte, 2*held))
 	}
-	return true
+	return shared, true
 }
 
 func (l *lineBuffer) share() {
@@ -122,10 +135,8 @@ func (l *lineBuffer) share() {
 }
 
 func (l *lineBuffer) unshare() {
-	if l.shared != nil {
-		sharedBuffers.Put(l.shared)
-		l.shared = nil
-	}
+	putShared(l.shared)
+	l.shared = nil
 }
 
 func (l *lineBuffer) moveTo(to []byte) {

@@ -39,7 +39,7 @@ func TestLinesAreCutWhateverTheReadsAre(t *testing.T) {
 					break
 				}
 				got = append(got, string(line))
-				if l.give(len(line)) {
+				if _, given := l.give(len(line)); given {
 					kept, keptWant = append(kept, line), append(keptWant, string(line))
 				}
 			}

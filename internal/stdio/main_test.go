@@ -135,15 +135,16 @@ func call(ctx context.Context, c *stdio.Conn, tool, args string) (string, error)
 }
 
 func request(ctx context.Context, c *stdio.Conn, r stdio.Request) (string, error) {
-	raw, err := c.Call(ctx, r)
+	answer, err := c.Call(ctx, r)
 	if err != nil {
 		return "", err
 	}
+	defer answer.Release()
 	var result struct {
 		Content []struct{ Text string }
 	}
-	if err := json.Unmarshal(raw, &result); err != nil || len(result.Content) != 1 {
-		return "", fmt.Errorf("no text in %s: %v", raw, err)
+	if err := json.Unmarshal(answer.Result, &result); err != nil || len(result.Content) != 1 {
+		return "", fmt.Errorf("no text in %s: %v", answer.Result, err)
 	}
 	return result.Content[0].Text, nil
 }

@@ -60,7 +60,7 @@ func (c *Conn) SendRequestAs(ctx context.Context, r transport.JSONRPCRequest, be
 	if err := c.roundTrip(ctx, o); err != nil {
 		return nil, err
 	}
-	result, rpcErr := o.result, o.rpcErr
+	result, rpcErr := bytes.Clone(o.result), o.rpcErr
 	o.free()
 
 	resp := &transport.JSONRPCResponse{JSONRPC: mcp.JSONRPC_VERSION, ID: r.ID, Result: result}

@@ -20,24 +20,39 @@ var (
 	errEmpty = errors.New("nothing to read now")
 )
 
-// reader is the state of readAll.
+// reader is what whoever reads stdout needs, see turns.go.
 type reader struct {
 	*Conn
+	turns    turns
+	read     func([]byte) (int, error) // of stdout
 	lines    *lineBuffer
+	alone    bool      // the message at hand is the only one on its line
+	answered bool      // a call since the last look
 	junkTold time.Time // of the last call of OnJunk
 }
 
-// readAll is the reader: it reads stdout to its end, or until the connection
-// is lost otherwise, and then declares the loss. It never waits for anything
-// else.
-func (c *Conn) readAll() {
-	defer close(c.read)
-	r := &reader{Conn: c, lines: newLineBuffer(c.cfg.MaxMessageSize)}
-	err := r.readFile(c.proc.Stdout.Read)
+// newReader is to be called before lose may set a deadline.
+func newReader(c *Conn, stdout *os.File) *reader {
+	r := &reader{Conn: c, read: stdout.Read, lines: newLineBuffer(c.cfg.MaxMessageSize)}
+	r.turns.reader = make(chan error, 1)
+	r.turns.possible = stdout.SetReadDeadline(time.Time{}) == nil
+	return r
+}
+
+// readAll is the reader: it sees to it that stdout is read to its end, or until
+// the connection is lost otherwise, and then declares the loss. It never waits
+// for anything else.
+func (r *reader) readAll() {
+	defer close(r.Conn.read)
+	err := r.readInTurns()
 	if err == errWoken {
 		// Somebody else saw the connection end. What the server managed to say
 		// before is still in the pipe, which others may hold open.
-		if err = r.readFile(c.stdout.lastReads()); err != ErrTooLong {
+		last := r.stdout.lastReads()
+		for err = nil; err == nil; {
+			err = r.chunk(last)
+		}
+		if err != ErrTooLong {
 			err = ErrEOF
 		}
 	}
@@ -45,40 +60,39 @@ func (c *Conn) readAll() {
 		r.line(r.lines.rest()) // the last line may lack its newline
 	}
 	r.lines = nil
-	c.conclude(err)
+	r.conclude(err)
 }
 
-// readFile reads until there is an error, which it returns: ErrEOF, ErrTooLong,
-// or errWoken.
-func (r *reader) readFile(read func([]byte) (int, error)) error {
+// chunk reads once and handles the lines that are whole then. Its error is
+// ErrEOF, ErrTooLong or errWoken.
+func (r *reader) chunk(read func([]byte) (int, error)) error {
+	n, err := read(r.lines.space())
+	r.count.bytesIn.Add(int64(n))
+	r.lines.read(n)
 	for {
-		n, err := read(r.lines.space())
-		r.count.bytesIn.Add(int64(n))
-		r.lines.read(n)
-		for {
-			line, ok := r.lines.next()
-			if !ok {
-				break
-			}
-			r.line(line)
+		line, ok := r.lines.next()
+		if !ok {
+			break
 		}
-		if r.lines.tooLong() {
-			return ErrTooLong
-		}
-		if err != nil {
-			return readError(err)
-		}
-		if r.lines.large() && r.quiet() {
-			r.lines.shrink()
-		}
+		r.line(line)
 	}
+	if r.lines.tooLong() {
+		return ErrTooLong
+	}
+	if err != nil {
+		return readError(err)
+	}
+	if r.lines.large() && r.quiet() {
+		r.lines.shrink()
+	}
+	return nil
 }
 
-// quiet reports that no answer is awaited.
+// quiet reports that no call awaits its answer.
 func (c *Conn) quiet() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return len(c.pending) == 0
+	return !c.awaitedLocked()
 }
 
 // line handles one line, which is one message or more.
@@ -89,7 +103,9 @@ func (r *reader) line(line []byte) {
 	}
 	m, err := frame.Parse(line)
 	if err == nil {
+		r.alone = true
 		r.message(&m)
+		r.alone = false
 		return
 	}
 	each := func(raw []byte) {
@@ -126,7 +142,7 @@ func (r *reader) answer(m *frame.Message) {
 		r.count.late.Add(1)
 		return
 	}
-	delete(r.pending, o.id)
+	r.forgetLocked(o)
 	// The writer may not yet have noted that the message is out; then it still
 	// refers to it.
 	o.reuse = o.phase == phaseSent
@@ -135,12 +151,31 @@ func (r *reader) answer(m *frame.Message) {
 	}
 	r.mu.Unlock()
 
-	o.result, o.rpcErr = m.Result, bytes.Clone(m.Error)
-	if !r.lines.give(len(m.Result)) {
-		o.result = bytes.Clone(m.Result)
-	}
+	o.rpcErr = bytes.Clone(m.Error)
+	r.keep(o, m.Result)
+	o.long = m.Long
 	o.mark = r.events.newest()
+	r.answered = true
 	o.ready <- struct{}{}
+}
+
+// keep makes a result its caller's, for the line is the next one's soon.
+func (r *reader) keep(o *outgoing, result []byte) {
+	o.result = result
+	if r.alone {
+		var given bool
+		if o.shared, given = r.lines.give(len(result)); given {
+			return
+		}
+	}
+	switch {
+	case result == nil:
+	case len(result) <= keptFrame:
+		o.kept = append(o.kept[:0], result...)
+		o.result = o.kept
+	default:
+		o.result = bytes.Clone(result)
+	}
 }
 
 // callOfLocked finds the call that a message answers, among those of which the

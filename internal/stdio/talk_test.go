@@ -49,17 +49,22 @@ func TestResultsOfAllSizesAreWhole(t *testing.T) {
 	}
 }
 
-func TestRawResultsStayAsTheyWere(t *testing.T) {
+func TestResultsStayAsTheyWereUntilTheyAreReleased(t *testing.T) {
 	c := start(t, serverConfig(t))
-	var kept []json.RawMessage
+	var kept []stdio.Answer
 	var copies []string
-	for i := range 20 {
-		raw, err := c.Call(t.Context(), stdio.Request{Tool: "big", Args: json.RawMessage(fmt.Sprintf(`{"n":%d}`, i*i*1000))})
+	for i := range 40 {
+		a, err := c.Call(t.Context(), stdio.Request{Tool: "big", Args: json.RawMessage(fmt.Sprintf(`{"n":%d}`, i*i*1000))})
 		require.NoError(t, err)
-		kept, copies = append(kept, raw), append(copies, string(raw))
+		if i%2 == 0 {
+			kept, copies = append(kept, a), append(copies, string(a.Result))
+		} else {
+			a.Release()
+		}
 	}
 	for i := range kept {
-		require.Equal(t, copies[i], string(kept[i]))
+		require.Equal(t, copies[i], string(kept[i].Result))
+		kept[i].Release()
 	}
 }
 

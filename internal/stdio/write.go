@@ -5,6 +5,8 @@ import (
 	"os"
 	"slices"
 	"time"
+
+	"github.com/mcppool/mcppool/internal/jsonscan"
 )
 
 // How bytes go out. Whoever queues a message while nobody writes becomes the
@@ -47,16 +49,19 @@ const (
 // place in the pending table.
 type outgoing struct {
 	frame []byte // with its newline
+	kept  []byte // for small results
 	gate  func() error
 	no    error         // what the gate said; the writer's
 	ready chan struct{} // holds one: the answer is there, or the message is out if it has none
 
 	// These are the caller's once ready gives.
-	result []byte
+	result []byte // in kept, in shared, or its own
+	long   jsonscan.Long
 	rpcErr []byte
 	err    error
 	mark   uint64 // newest event at the arrival of the answer
 	reuse  bool   // nobody else refers to this struct any more
+	shared *[sharedBuffer]byte
 
 	id         int64 // 0: no request
 	tells      bool  // a message without answer whose sender waits until it is out
@@ -445,7 +450,7 @@ func (c *Conn) askGates() bool {
 			kept = append(kept, o)
 		default:
 			o.phase = phaseNone
-			delete(c.pending, o.id)
+			c.forgetLocked(o)
 			o.err = &NotSentError{o.no}
 			o.reuse = true
 			failed = append(failed, o)

@@ -34,7 +34,13 @@ type Unknown func(typ string, raw json.RawMessage) mcp.Content
 // A result that is no object, or whose own members have the wrong types, is an
 // error.
 func Decode(raw []byte, unknown Unknown) (*mcp.CallToolResult, error) {
-	s := jsonscan.New(raw)
+	return DecodeScanned(raw, jsonscan.Long{}, unknown)
+}
+
+// DecodeScanned is Decode for a result that was scanned before: long is the
+// longest string in it, as found then.
+func DecodeScanned(raw []byte, long jsonscan.Long, unknown Unknown) (*mcp.CallToolResult, error) {
+	s := jsonscan.NewScanned(raw, long)
 	if r := common(&s); r != nil {
 		return r, nil
 	}
@@ -65,7 +71,7 @@ func common(s *jsonscan.Scanner) *mcp.CallToolResult {
 		case "_meta":
 			r.Meta, ok = unmarshal[mcp.Meta](s.Skip())
 		case "resultType":
-			r.ResultType = mcp.ResultType(decodeString(s))
+			r.ResultType = decodeResultType(s.String())
 		case "requestState":
 			r.RequestState = decodeString(s)
 		case "inputRequests":
@@ -161,6 +167,15 @@ func unmarshal[T any](raw []byte) (*T, bool) {
 	var v *T
 	err := json.Unmarshal(raw, &v)
 	return v, err == nil
+}
+
+// decodeResultType allocates nothing for the type that nearly all results of
+// modern servers have.
+func decodeResultType(s jsonscan.String) mcp.ResultType {
+	if s.Is(string(mcp.ResultTypeComplete)) {
+		return mcp.ResultTypeComplete
+	}
+	return mcp.ResultType(s.Decode())
 }
 
 func decodeString(s *jsonscan.Scanner) string {

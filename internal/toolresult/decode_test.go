@@ -11,6 +11,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mcppool/mcppool/internal/frame"
 	"github.com/mcppool/mcppool/internal/toolresult"
 )
 
@@ -36,9 +37,16 @@ func requireSame(t *testing.T, raw []byte) bool {
 	require.NoError(t, err, "%s", raw)
 	require.Equal(t, want, got, "%s", raw)
 
+	line := append([]byte(`{"jsonrpc":"2.0","result":`), raw...)
+	m, err := frame.Parse(append(line, `,"a string longer than most":0,"id":1}`...))
+	require.NoError(t, err, "%s", raw)
+	got, err = toolresult.DecodeScanned(m.Result, m.Long, keep)
+	require.NoError(t, err, "%s", raw)
+	require.Equal(t, want, got, "%s", raw)
+
 	// The line that the result came on is overwritten by the next one.
-	for i := range raw {
-		raw[i] = '#'
+	for i := range m.Result {
+		m.Result[i] = '#'
 	}
 	require.Equal(t, want, got, "the result aliases its line")
 	return true
@@ -203,7 +211,7 @@ func bytesPerRun(f func()) int {
 }
 
 func TestASmallResultIsCheap(t *testing.T) {
-	raw := []byte(`{"content":[{"type":"text","text":"` + strings.Repeat("x", 64) + `"}]}`)
+	raw := []byte(`{"resultType":"complete","content":[{"type":"text","text":"` + strings.Repeat("x", 64) + `"}]}`)
 	decode := func() { _, _ = toolresult.Decode(raw, keep) }
 	require.LessOrEqual(t, testing.AllocsPerRun(100, decode), 4.0)
 	require.LessOrEqual(t, bytesPerRun(decode), 300)
