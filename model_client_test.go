@@ -82,10 +82,10 @@ func (c *modelClient) look(ctx context.Context, what string) error {
 	w.mu.Lock()
 	srv := &modelServers[c.server]
 	if c.running > 0 && !srv.Concurrent {
-		w.failLocked("client %d gets a %s during a call", c.id, what)
+		w.failLockedf("client %d gets a %s during a call", c.id, what)
 	}
 	if what == "probe" && !c.suspect && w.plan.Options.HealthInterval == 0 {
-		w.failLocked("client %d is probed without a reason", c.id)
+		w.failLockedf("client %d is probed without a reason", c.id)
 	}
 	if c.lost {
 		w.mu.Unlock()
@@ -93,7 +93,7 @@ func (c *modelClient) look(ctx context.Context, what string) error {
 	}
 	c.running++
 	free := time.Until(c.busyUntil)
-	w.logLocked("client %d gets a %s, free in %s", c.id, what, free)
+	w.logLockedf("client %d gets a %s, free in %s", c.id, what, free)
 	w.mu.Unlock()
 	var answer <-chan time.Time
 	if !c.plan.Mute {
@@ -110,7 +110,7 @@ func (c *modelClient) look(ctx context.Context, what string) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	c.running--
-	w.logLocked("client %d: %s ends: %v", c.id, what, err)
+	w.logLockedf("client %d: %s ends: %v", c.id, what, err)
 	switch {
 	case err == nil:
 		c.suspect = false
@@ -152,7 +152,7 @@ func (c *modelClient) CallTool(ctx context.Context, req mcp.CallToolRequest) (*m
 			if err == errModelLost {
 				rec.unsent++
 			}
-			w.logLocked("call %d isn't sent to client %d: %v", id, c.id, err)
+			w.logLockedf("call %d isn't sent to client %d: %v", id, c.id, err)
 			return nil, mcppool.NotSent(err)
 		}
 	case rec.plan.End == endLostUnsent && rec.unsent == 0:
@@ -160,11 +160,11 @@ func (c *modelClient) CallTool(ctx context.Context, req mcp.CallToolRequest) (*m
 	}
 	if c.lost {
 		rec.unsent++
-		w.logLocked("call %d isn't sent to client %d, which is lost", id, c.id)
+		w.logLockedf("call %d isn't sent to client %d, which is lost", id, c.id)
 		return nil, mcppool.NotSent(errModelLost)
 	}
 	srv := &modelServers[c.server]
-	w.logLocked("call %d is sent to client %d", id, c.id)
+	w.logLockedf("call %d is sent to client %d", id, c.id)
 	w.checkSendLocked(c, rec)
 	rec.sent++
 	rec.client = c
@@ -202,11 +202,11 @@ func (c *modelClient) CallTool(ctx context.Context, req mcp.CallToolRequest) (*m
 				c.busyUntil = time.Now()
 			}
 		}
-		w.logLocked("call %d at client %d ends: %v", id, c.id, err)
+		w.logLockedf("call %d at client %d ends: %v", id, c.id, err)
 		return nil, err
 	}
 	rec.answered = true
-	w.logLocked("call %d is answered by client %d", id, c.id)
+	w.logLockedf("call %d is answered by client %d", id, c.id)
 	switch rec.plan.End {
 	case endRPC:
 		return nil, &mcppool.RPCError{Code: -1, Message: "an error of the server's own"}
@@ -255,21 +255,21 @@ func (c *modelClient) dieLocked() {
 	h.deaths = append(h.deaths, time.Now())
 	h.troubles++
 	h.failures = 0 // the pool may have seen it hold, or not: it is not told of every death
-	c.w.logLocked("client %d dies", c.id)
+	c.w.logLockedf("client %d dies", c.id)
 }
 
 func (c *modelClient) Close() error {
 	w := c.w
 	w.mu.Lock()
 	if why := w.excuseLocked(c); why == "" {
-		w.failLocked("client %d is closed for no reason", c.id)
+		w.failLockedf("client %d is closed for no reason", c.id)
 	} else {
-		w.logLocked("client %d is closed (%s)", c.id, why)
+		w.logLockedf("client %d is closed (%s)", c.id, why)
 	}
 	c.closes++
 	c.closedAt = time.Now()
 	if c.closes > 1 {
-		w.failLocked("client %d is closed %d times", c.id, c.closes)
+		w.failLockedf("client %d is closed %d times", c.id, c.closes)
 	}
 	if !c.lost {
 		c.lost = true
@@ -279,7 +279,7 @@ func (c *modelClient) Close() error {
 	time.Sleep(c.plan.CloseTime)
 	w.mu.Lock()
 	c.ended = true
-	w.logLocked("client %d is gone", c.id)
+	w.logLockedf("client %d is gone", c.id)
 	w.mu.Unlock()
 	return nil
 }

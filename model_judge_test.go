@@ -18,9 +18,9 @@ func (w *modelWorld) judge(rec *modelCall, f func() (*mcp.CallToolResult, error)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	rec.ended, rec.endedAt, rec.err, rec.panicked = true, time.Now(), err, panicked != nil
-	w.logLocked("%s %d returns: %v %v", rec.kind, rec.id, err, panicked)
+	w.logLockedf("%s %d returns: %v %v", rec.kind, rec.id, err, panicked)
 	if problem := w.verdictLocked(rec, res, panicked, err); problem != "" {
-		w.failLocked("%s %d "+problem, rec.kind, rec.id)
+		w.failLockedf("%s %d "+problem, rec.kind, rec.id)
 	}
 }
 

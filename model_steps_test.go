@@ -20,7 +20,7 @@ func (w *modelWorld) run() {
 	opts.Dial = w.dialServer
 	p, err := mcppool.New(&opts)
 	if err != nil {
-		w.fail("New: %v", err)
+		w.failf("New: %v", err)
 		return
 	}
 	w.pool = p
@@ -33,7 +33,7 @@ func (w *modelWorld) run() {
 		w.step(&wg, s)
 		w.busy = true
 		if err := mcppool.CheckInvariants(p); err != nil {
-			w.fail("an invariant is broken: %v", err)
+			w.failf("an invariant is broken: %v", err)
 		}
 		if !s.Racing {
 			w.quiet()
@@ -50,7 +50,7 @@ func (w *modelWorld) run() {
 	if !w.failed() {
 		w.quiet()
 	}
-	wg.Go(func() { w.end(nil) })
+	wg.Go(func() { w.end(noDeadline) })
 	wg.Wait()
 	w.buried()
 }
@@ -60,7 +60,7 @@ func (w *modelWorld) run() {
 func (w *modelWorld) quiet() {
 	synctest.Wait()
 	if err := errors.Join(mcppool.CheckInvariants(w.pool), mcppool.CheckQuiet(w.pool)); err != nil {
-		w.fail("an invariant is broken in a quiet pool: %v", err)
+		w.failf("an invariant is broken in a quiet pool: %v", err)
 	}
 	stats := w.pool.Stats()
 	var infos []mcppool.SessionInfo
@@ -72,10 +72,10 @@ func (w *modelWorld) quiet() {
 	w.busy = false
 	w.limits = w.hadLimits[len(w.hadLimits)-1]
 	if err := sumsUp(stats); err != nil {
-		w.failLocked("%v: %+v", err, stats)
+		w.failLockedf("%v: %+v", err, stats)
 	}
 	if all, _, _ := w.processesLocked(0, ""); all != stats.Processes {
-		w.failLocked("there are %d processes, and Stats says %d", all, stats.Processes)
+		w.failLockedf("there are %d processes, and Stats says %d", all, stats.Processes)
 	}
 	live := 0
 	for _, c := range w.clients {
@@ -84,7 +84,7 @@ func (w *modelWorld) quiet() {
 		}
 	}
 	if live != stats.Live {
-		w.failLocked("there are %d connections, and Stats says %d", live, stats.Live)
+		w.failLockedf("there are %d connections, and Stats says %d", live, stats.Live)
 	}
 	var sent uint64
 	for _, rec := range w.calls {
@@ -92,11 +92,11 @@ func (w *modelWorld) quiet() {
 			sent++
 		}
 		if rec.doomed && !rec.ended && !rec.held {
-			w.failLocked("call %d goes on although its server, scope or pool was closed", rec.id)
+			w.failLockedf("call %d goes on although its server, scope or pool was closed", rec.id)
 		}
 	}
 	if sent != stats.Calls-stats.Outcomes[mcppool.OutcomeNotSent] {
-		w.failLocked("%d calls were sent and have ended, and Stats says %d", sent, stats.Calls)
+		w.failLockedf("%d calls were sent and have ended, and Stats says %d", sent, stats.Calls)
 	}
 	for _, info := range infos {
 		timeout := w.plan.Options.IdleTimeout
@@ -106,7 +106,7 @@ func (w *modelWorld) quiet() {
 			}
 		}
 		if idle := time.Since(info.LastUsed); info.Kept && info.InFlight == 0 && timeout > 0 && idle > timeout {
-			w.failLocked("a session is idle for %s", idle)
+			w.failLockedf("a session is idle for %s", idle)
 		}
 	}
 }
@@ -131,14 +131,14 @@ func (w *modelWorld) drained() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if s.Queued+s.Connecting+s.Closing+s.Waiting > 0 {
-		w.failLocked("after all calls have ended there is something left: %+v", s)
+		w.failLockedf("after all calls have ended there is something left: %+v", s)
 	}
 	if s.Live != s.Idle+s.Spares && w.plan.Options.HealthInterval == 0 {
-		w.failLocked("a session is neither used nor idle: %+v", s)
+		w.failLockedf("a session is neither used nor idle: %+v", s)
 	}
 	for _, rec := range w.calls {
 		if !rec.ended {
-			w.failLocked("call %d hasn't ended", rec.id)
+			w.failLockedf("call %d hasn't ended", rec.id)
 		}
 	}
 }
@@ -146,21 +146,21 @@ func (w *modelWorld) drained() {
 // buried looks at what the end has left.
 func (w *modelWorld) buried() {
 	if n := mcppool.Remembered(w.pool); n != 0 {
-		w.fail("%d things are remembered by a closed pool", n)
+		w.failf("%d things are remembered by a closed pool", n)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if all, _, _ := w.processesLocked(0, ""); all != 0 {
-		w.failLocked("%d processes are left by a closed pool", all)
+		w.failLockedf("%d processes are left by a closed pool", all)
 	}
 	for _, c := range w.clients {
 		if c.closes != 1 {
-			w.failLocked("client %d was closed %d times", c.id, c.closes)
+			w.failLockedf("client %d was closed %d times", c.id, c.closes)
 		}
 	}
 	for _, rec := range w.calls {
 		if !rec.ended {
-			w.failLocked("call %d hasn't ended", rec.id)
+			w.failLockedf("call %d hasn't ended", rec.id)
 		}
 	}
 }
@@ -168,7 +168,7 @@ func (w *modelWorld) buried() {
 // step takes one. Only what returns at once is done here.
 func (w *modelWorld) step(wg *sync.WaitGroup, s *modelStep) {
 	p, srv := w.pool, modelServers[s.Server]
-	w.log("-- %s %d %q %s", s.Kind, s.Server, s.Scope, s.For)
+	w.logf("-- %s %d %q %s", s.Kind, s.Server, s.Scope, s.For)
 	switch s.Kind {
 	case stepSleep:
 		time.Sleep(s.For)
@@ -226,7 +226,7 @@ func (w *modelWorld) step(wg *sync.WaitGroup, s *modelStep) {
 		w.mu.Lock()
 		w.limits = loosest(w.limits, s.Limits)
 		w.hadLimits = append(w.hadLimits, s.Limits)
-		w.logLocked("limits: %+v", s.Limits)
+		w.logLockedf("limits: %+v", s.Limits)
 		w.mu.Unlock()
 		p.SetLimits(s.Limits)
 	case stepShutdown:
@@ -236,7 +236,7 @@ func (w *modelWorld) step(wg *sync.WaitGroup, s *modelStep) {
 			w.end(ctx)
 		})
 	case stepClose:
-		wg.Go(func() { w.end(nil) })
+		wg.Go(func() { w.end(noDeadline) })
 	}
 }
 
@@ -268,10 +268,13 @@ func loosest(a, b mcppool.Limits) mcppool.Limits {
 	return b
 }
 
-// end ends the pool: gently as long as ctx isn't over, if there is one.
+// noDeadline makes end close at once.
+var noDeadline = context.Background()
+
+// end ends the pool: gently as long as ctx isn't over.
 func (w *modelWorld) end(ctx context.Context) {
 	at := time.Now()
-	if ctx != nil {
+	if ctx != noDeadline {
 		at, _ = ctx.Deadline()
 	}
 	w.mu.Lock()
@@ -279,7 +282,7 @@ func (w *modelWorld) end(ctx context.Context) {
 		w.interruptAt = at
 	}
 	w.mu.Unlock()
-	if ctx == nil {
+	if ctx == noDeadline {
 		_ = w.pool.Close()
 	} else {
 		_ = w.pool.Shutdown(ctx)
@@ -288,7 +291,7 @@ func (w *modelWorld) end(ctx context.Context) {
 	defer w.mu.Unlock()
 	w.sealed = true
 	if all, _, _ := w.processesLocked(0, ""); all != 0 {
-		w.failLocked("%d processes are left when Close or Shutdown returns", all)
+		w.failLockedf("%d processes are left when Close or Shutdown returns", all)
 	}
 }
 
@@ -311,7 +314,7 @@ func (w *modelWorld) begin(s *modelStep, plan modelCallPlan, lease *modelCall) *
 		rec.cancelAt = now.Add(plan.Cancel)
 	}
 	w.calls = append(w.calls, rec)
-	w.logLocked("%s %d of %d %q: %+v", s.Kind, rec.id, s.Server, s.Scope, plan)
+	w.logLockedf("%s %d of %d %q: %+v", s.Kind, rec.id, s.Server, s.Scope, plan)
 	return rec
 }
 
@@ -384,7 +387,7 @@ func (w *modelWorld) call(s *modelStep, rec *modelCall) {
 func (w *modelWorld) hold(ctx context.Context, s *modelStep, rec *modelCall, l *mcppool.Session) {
 	w.mu.Lock()
 	rec.held = true
-	w.logLocked("lease %d holds %s", rec.id, l.ID()[13:])
+	w.logLockedf("lease %d holds %s", rec.id, l.ID()[13:])
 	w.mu.Unlock()
 	use := func(plan modelCallPlan) {
 		call := w.begin(s, plan, rec)
@@ -402,7 +405,7 @@ func (w *modelWorld) hold(ctx context.Context, s *modelStep, rec *modelCall, l *
 				c.lastUse = time.Now()
 			}
 		}
-		w.logLocked("lease %d is given back", rec.id)
+		w.logLockedf("lease %d is given back", rec.id)
 		w.mu.Unlock()
 		if s.Discard {
 			l.Discard()

@@ -65,8 +65,8 @@ func (p *modelPlan) run(t *testing.T) (problem, trace string) {
 	synctest.Test(t, func(*testing.T) {
 		defer func() {
 			if v := recover(); v != nil {
-				w.log("panic: %v\n%s", v, debug.Stack())
-				w.fail("a panic")
+				w.logf("panic: %v\n%s", v, debug.Stack())
+				w.failf("a panic")
 			}
 			problem = w.problem
 		}()

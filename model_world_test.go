@@ -103,31 +103,31 @@ type modelCall struct {
 
 func (w *modelWorld) since() time.Duration { return time.Since(w.zero) }
 
-func (w *modelWorld) logLocked(format string, args ...any) {
+func (w *modelWorld) logLockedf(format string, args ...any) {
 	fmt.Fprintf(&w.trace, "%8s  ", w.since())
 	fmt.Fprintf(&w.trace, format, args...)
 	w.trace.WriteByte('\n')
 }
 
-func (w *modelWorld) log(format string, args ...any) {
+func (w *modelWorld) logf(format string, args ...any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.logLocked(format, args...)
+	w.logLockedf(format, args...)
 }
 
 // failLocked notes a violation. What names it is the format: rapid takes two failures
 // for the same one when their texts are.
-func (w *modelWorld) failLocked(format string, args ...any) {
-	w.logLocked("VIOLATION: "+format, args...)
+func (w *modelWorld) failLockedf(format string, args ...any) {
+	w.logLockedf("VIOLATION: "+format, args...)
 	if w.problem == "" {
 		w.problem = format
 	}
 }
 
-func (w *modelWorld) fail(format string, args ...any) {
+func (w *modelWorld) failf(format string, args ...any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.failLocked(format, args...)
+	w.failLockedf(format, args...)
 }
 
 func (w *modelWorld) failed() bool {
@@ -151,7 +151,7 @@ func (w *modelWorld) dialServer(ctx context.Context, srv mcppool.Server) (mcppoo
 	plan := w.plan.dial(w.dialed)
 	w.dialed++
 	w.dials = append(w.dials, d)
-	w.logLocked("dial of %d for %q: %+v", d.server, d.scope, plan)
+	w.logLockedf("dial of %d for %q: %+v", d.server, d.scope, plan)
 	w.checkStartLocked(d)
 	w.mu.Unlock()
 
@@ -166,7 +166,7 @@ func (w *modelWorld) dialServer(ctx context.Context, srv mcppool.Server) (mcppoo
 	}
 	h := &w.servers[d.server]
 	if err != nil {
-		w.logLocked("dial of %d for %q ends: %v", d.server, d.scope, err)
+		w.logLockedf("dial of %d for %q ends: %v", d.server, d.scope, err)
 		if !errors.Is(ctx.Err(), context.Canceled) {
 			w.startFailures++
 			h.startFailures++
@@ -186,7 +186,7 @@ func (w *modelWorld) dialServer(ctx context.Context, srv mcppool.Server) (mcppoo
 	c := &modelClient{w: w, id: len(w.clients), dial: d, server: d.server, plan: plan, done: make(chan struct{}),
 		opened: time.Now(), lastUse: time.Now()}
 	w.clients = append(w.clients, c)
-	w.logLocked("client %d of %d is up", c.id, c.server)
+	w.logLockedf("client %d of %d is up", c.id, c.server)
 	if plan.DieAfter > 0 {
 		time.AfterFunc(plan.DieAfter, c.die)
 	}
@@ -201,7 +201,7 @@ func (w *modelWorld) checkStartLocked(d *modelDial) {
 	srv := &modelServers[d.server]
 	h := &w.servers[d.server]
 	if w.sealed {
-		w.failLocked("a server is started although the pool is closed")
+		w.failLockedf("a server is started although the pool is closed")
 	}
 	// The pool learns of a death when it next looks, and may take it then for one after
 	// a long life, which excuses the failures before.
@@ -214,11 +214,11 @@ func (w *modelWorld) checkStartLocked(d *modelDial) {
 		uint64(w.startFailures) == w.pool.Stats().Failures {
 		pause := min(b.Max, b.Initial<<min(h.failures-b.After, 20))
 		if since := d.began.Sub(h.failed); since < pause-pause/4-1 {
-			w.failLocked("server %d is started %s after its failure number %d in a row: the pause is %s", d.server, since, h.failures, pause)
+			w.failLockedf("server %d is started %s after its failure number %d in a row: the pause is %s", d.server, since, h.failures, pause)
 		}
 		for _, other := range w.dials {
 			if other != d && other.server == d.server && other.began.After(h.failed) && other.ctx.Err() == nil {
-				w.failLocked("two attempts at a time to start server %d, which fails", d.server)
+				w.failLockedf("two attempts at a time to start server %d, which fails", d.server)
 			}
 		}
 	}
@@ -243,11 +243,11 @@ func (w *modelWorld) checkStartLocked(d *modelDial) {
 		"MaxStarting":  {starting, l.MaxStarting},
 	} {
 		if is[1] > 0 && is[0] > is[1] {
-			w.failLocked("%s is %d, and with the start of server %d there are %d", name, is[1], d.server, is[0])
+			w.failLockedf("%s is %d, and with the start of server %d there are %d", name, is[1], d.server, is[0])
 		}
 	}
 	if d.scope != "" && !srv.Shared && l.MaxPerScope > 0 && ofScope > l.MaxPerScope {
-		w.failLocked("MaxPerScope is %d, and with the start of server %d scope %q has %d", l.MaxPerScope, d.server, d.scope, ofScope)
+		w.failLockedf("MaxPerScope is %d, and with the start of server %d scope %q has %d", l.MaxPerScope, d.server, d.scope, ofScope)
 	}
 }
 
@@ -294,29 +294,29 @@ func (w *modelWorld) checkSendLocked(c *modelClient, rec *modelCall) {
 	}
 	switch {
 	case rec.sent > 0:
-		w.failLocked("call %d is sent twice", rec.id)
+		w.failLockedf("call %d is sent twice", rec.id)
 	case rec.server != c.server:
-		w.failLocked("call %d of server %d reaches server %d", rec.id, rec.server, c.server)
+		w.failLockedf("call %d of server %d reaches server %d", rec.id, rec.server, c.server)
 	case rec.ended:
-		w.failLocked("call %d is sent after it has returned", rec.id)
+		w.failLockedf("call %d is sent after it has returned", rec.id)
 	case rec.saidNo:
-		w.failLocked("call %d is sent although its check said no", rec.id)
+		w.failLockedf("call %d is sent although its check said no", rec.id)
 	case rec.doomed && lease == nil:
-		w.failLocked("call %d is sent although its server was closed while it waited", rec.id)
+		w.failLockedf("call %d is sent although its server was closed while it waited", rec.id)
 	case lease == nil && rec.began.After(w.servers[c.server].retired) && c.opened.Before(w.servers[c.server].retired):
-		w.failLocked("call %d reaches client %d, whose server was retired before", rec.id, c.id)
+		w.failLockedf("call %d reaches client %d, whose server was retired before", rec.id, c.id)
 	case time.Now().After(rec.deadline):
-		w.failLocked("call %d is sent after its deadline", rec.id)
+		w.failLockedf("call %d is sent after its deadline", rec.id)
 	case lease != nil && lease.given:
-		w.failLocked("call %d is sent in a lease that was given back", rec.id)
+		w.failLockedf("call %d is sent in a lease that was given back", rec.id)
 	case !srv.Concurrent && c.running > 0:
-		w.failLocked("call %d overlaps another at client %d", rec.id, c.id)
+		w.failLockedf("call %d overlaps another at client %d", rec.id, c.id)
 	case !srv.Concurrent && c.holder != nil && c.holder != lease:
-		w.failLocked("call %d reaches client %d, which lease %d holds", rec.id, c.id, c.holder.id)
+		w.failLockedf("call %d reaches client %d, which lease %d holds", rec.id, c.id, c.holder.id)
 	}
 	if !srv.Shared {
 		if c.bound && (c.scope != rec.scope || rec.scope == "" && lease == nil) {
-			w.failLocked("call %d of scope %q reaches client %d, which has served scope %q", rec.id, rec.scope, c.id, c.scope)
+			w.failLockedf("call %d of scope %q reaches client %d, which has served scope %q", rec.id, rec.scope, c.id, c.scope)
 		}
 		w.checkKeptLocked(c, rec)
 	}
@@ -335,7 +335,7 @@ func (w *modelWorld) checkKeptLocked(c *modelClient, rec *modelCall) {
 	for _, other := range w.clients {
 		if other != c && other.server == c.server && other.bound && other.scope == rec.scope && other.closes == 0 &&
 			w.excuseLocked(other) == "" {
-			w.failLocked("call %d reaches client %d, though client %d holds the scope's state", rec.id, c.id, other.id)
+			w.failLockedf("call %d reaches client %d, though client %d holds the scope's state", rec.id, c.id, other.id)
 		}
 	}
 }

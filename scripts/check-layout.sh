@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 max_file=600  # lines
-max_root=3150 # lines of code of the root package without tests: about 3 000
+max_root=3250 # lines of code of the root package without tests: about 3 000
 mcp=github.com/mark3labs/mcp-go
 # What the core's tests may need besides.
 for_tests='^(github\.com/stretchr/testify|go\.uber\.org/goleak|pgregory\.net/rapid)$'
