@@ -109,12 +109,15 @@ func (c *Conn) roundTrip(ctx context.Context, o *outgoing) error {
 		return &NotSentError{dead}
 	}
 	c.awaitLocked(o)
+	free := c.reader.turns.whose == nobodys && !o.lasting
 	writer := c.out.pushLocked(o)
 	c.mu.Unlock()
 	if writer {
 		c.flush(o)
 	}
-	c.reader.takeTurn(o)
+	if free {
+		c.reader.takeTurn(o)
+	}
 
 	select {
 	case <-o.ready:
@@ -135,6 +138,9 @@ func (c *Conn) awaitLocked(o *outgoing) {
 	c.pending[o.id] = o
 	if o.lasting {
 		c.lasting++
+	}
+	if len(c.pending)-c.lasting > 1 {
+		c.reader.turns.crowd = true
 	}
 }
 

@@ -7,7 +7,7 @@ import "time"
 // poller, and hears of notifications, of requests and of the end.
 //
 // But a reader costs each answer two wake-ups, its own and that of the caller.
-// So when calls follow one another closely, with never two at once, the reader
+// So when calls follow one another closely, and never two at once, the reader
 // lets go of the turn, and each caller takes it and reads its own answer. Who
 // reads can't hear its ctx. Therefore the reader looks each turnTime: it takes
 // the turn from a caller who has had it all the time since the last look, and
@@ -38,8 +38,10 @@ type turns struct {
 	last     time.Time   // answer that the reader handled; the reader's
 	tick     *time.Timer // the reader's
 
-	whose whose  // guarded by Conn.mu
-	taken uint64 // how often by callers; guarded by Conn.mu
+	// These are guarded by Conn.mu.
+	whose whose
+	taken uint64 // how often by callers
+	crowd bool   // two calls have been under way at once since the reader last looked
 }
 
 // readInTurns reads until there is an error, as chunk's.
@@ -70,7 +72,8 @@ func (r *reader) letGo() bool {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.reason != nil || r.awaitedLocked() {
+	if crowd := r.turns.crowd; crowd || r.reason != nil || r.awaitedLocked() {
+		r.turns.crowd = false
 		return false
 	}
 	r.turns.whose = nobodys
@@ -125,12 +128,11 @@ func (r *reader) takeBack() error {
 	return nil
 }
 
-// takeTurn reads until the answer to o is there, if nobody else does and the
-// reader doesn't want to.
+// takeTurn reads until the answer to o is there, if the turn is still nobody's.
 func (r *reader) takeTurn(o *outgoing) {
 	t := &r.turns
 	r.mu.Lock()
-	if t.whose != nobodys || o.lasting {
+	if t.whose != nobodys {
 		r.mu.Unlock()
 		return
 	}
