@@ -33,7 +33,7 @@ type Call struct {
 	// OnProgress gets the progress notifications of this call, in order, all of
 	// them before the call returns. It runs on the connection's notification
 	// goroutine and may call the pool, though not with the same scope and
-	// server, whose call lock this call holds. It needs a client that passes
+	// server, where it is this call's turn. It needs a client that passes
 	// notifications on, as the default one does.
 	OnProgress func(mcp.ProgressNotification)
 }

@@ -39,7 +39,7 @@ func (s *session) abandonPolicy() AbandonPolicy {
 }
 
 // reassure looks whether a suspect session answers. The caller borrows it and
-// holds its call lock. When its own ctx ends meanwhile, the session stays suspect.
+// has its turn. When its own ctx ends meanwhile, the session stays suspect.
 // Of those who share a concurrent session one looks, and the others go on.
 func (s *session) reassure(ctx context.Context) error {
 	if !s.suspect.CompareAndSwap(true, false) {

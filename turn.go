@@ -5,7 +5,7 @@ import (
 	"context"
 )
 
-// turns is the call lock of a session: one borrower has the turn, and the others
+// turns is who may call in a session: one borrower has the turn, and the others
 // stand in line in the order in which they came, also while the session is being
 // connected. It is taken and given up under Pool.mu, so that whoever comes later
 // is behind. A session whose calls may overlap has none.
