@@ -82,7 +82,7 @@ func TestACallIsFollowedThroughItsWaitsItsConnectAndItsAnswer(t *testing.T) {
 
 func TestWaitsAtALimitAndForATurnAreSpans(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := &fakes{call: slowCalls(time.Second)}
+		f := &fakes{call: slowCalls(400 * time.Millisecond)}
 		b := newBench(t, f, mcppool.Options{Limits: mcppool.Limits{MaxProcesses: 1}}, mcppoolotel.Options{})
 		done := make(chan error, 3)
 		go func() { done <- b.call(t.Context(), stdio, "first") }()
