@@ -155,13 +155,13 @@ func TestCloseEndsEachKindOfServer(t *testing.T) {
 		limit  time.Duration
 	}{
 		{nil, soon},
-		{[]string{"ignoreeof"}, 2 * time.Second},
-		{[]string{"ignoreeof", "ignoreterm"}, 2500 * time.Millisecond},
+		{[]string{"ignoreeof"}, 5 * time.Second},
+		{[]string{"ignoreeof", "ignoreterm"}, 6 * time.Second},
 		{[]string{"wrapper"}, soon},
-		{[]string{"wrapper", "ignoreeof"}, 2 * time.Second},
-		{[]string{"wrapper", "ignoreeof", "ignoreterm"}, 2500 * time.Millisecond},
-		{[]string{"setsid"}, 2 * time.Second},
-		{[]string{"slowexit=200ms"}, 1200 * time.Millisecond},
+		{[]string{"wrapper", "ignoreeof"}, 5 * time.Second},
+		{[]string{"wrapper", "ignoreeof", "ignoreterm"}, 6 * time.Second},
+		{[]string{"setsid"}, 5 * time.Second},
+		{[]string{"slowexit=200ms"}, 4 * time.Second},
 	} {
 		t.Run(strings.Join(tt.traits, " "), func(t *testing.T) {
 			c := start(t, serverConfig(t, tt.traits...))
