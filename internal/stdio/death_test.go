@@ -21,7 +21,7 @@ import (
 )
 
 // soon is a bound for what takes milliseconds, on a machine that others use.
-const soon = 500 * time.Millisecond
+const soon = 3 * time.Second
 
 // dead checks that err is a lost connection with that reason.
 func dead(t testing.TB, err, reason error) *stdio.DeadError {
