@@ -1,6 +1,8 @@
 #!/bin/sh
-# Runs the tests of internal/proc as Windows programs, under Debian's wine.
-# Arguments are handed to the test binary: scripts/wine-test.sh -test.run Job -test.v
+# Runs the tests of internal/proc, and those of internal/stdio where Windows has
+# code of its own, as Windows programs under Debian's wine. Arguments are handed to
+# the tests of internal/proc, which then run alone:
+# scripts/wine-test.sh -test.run Job -test.v
 #
 # What it builds and the wine prefix stay in the cache directory, so that a
 # second run takes seconds. Root, or sudo, is needed only to install packages.
@@ -48,14 +50,27 @@ C
 	mv "$system32/bcryptprimitives.dll.new" "$system32/bcryptprimitives.dll"
 fi
 
-cd "$root/internal/proc"
-GOOS=windows GOARCH=amd64 CGO_ENABLED=0 go test -c -o "$cache/proc.test.exe" .
+# run_tests package arguments...
+run_tests() {
+	package=$1
+	shift
+	cd "$root/internal/$package"
+	GOOS=windows GOARCH=amd64 CGO_ENABLED=0 go test -c -o "$cache/$package.test.exe" .
+	# Not on a terminal: wine takes one for a console, but can't send events through it.
+	failed=0
+	timeout -k 10 "$limit" wine "$cache/$package.test.exe" -test.timeout="${limit}s" "$@" \
+		</dev/null >"$cache/output" 2>&1 || failed=$?
+	cat "$cache/output"
+	[ "$failed" = 0 ] || status=$failed
+}
 
-[ $# -gt 0 ] || set -- -test.count=1
-# Not on a terminal: wine takes one for a console, but can't send events through it.
 status=0
-timeout -k 10 "$limit" wine "$cache/proc.test.exe" -test.timeout="${limit}s" "$@" \
-	</dev/null >"$cache/output" 2>&1 || status=$?
-cat "$cache/output"
+if [ $# -gt 0 ]; then
+	run_tests proc "$@"
+else
+	run_tests proc -test.count=1
+	# Deaths, the last words before them, reads, bounded writes, closing.
+	run_tests stdio -test.count=1 -test.run 'Death|TheLastAnswer|KilledWrapper|KillHas|CallReturns|StderrLines|Limit|HalfWritten|AllSizes|CloseFails|CloseDoesNotSignal'
+fi
 wineserver -k || : # of this prefix only
 exit $status

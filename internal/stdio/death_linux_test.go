@@ -2,7 +2,6 @@ package stdio_test
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"syscall"
 	"testing"
@@ -16,6 +15,7 @@ import (
 
 // unread returns how many bytes are in a pipe.
 func unread(t testing.TB, fd uintptr) int {
+	t.Helper()
 	const fionread = 0x541b
 	var n int32
 	_, _, errno := syscall.Syscall(syscall.SYS_IOCTL, fd, fionread, uintptr(unsafe.Pointer(&n)))
@@ -69,7 +69,7 @@ func TestAStoppedServerRecoversAndTheHalfWrittenMessageIsWhole(t *testing.T) {
 	within(t, 200*time.Millisecond+soon, func() { _, err = call(ctx, c, "echo", big) })
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	var not *stdio.NotSentError
-	require.False(t, errors.As(err, &not), "a part was sent")
+	require.NotErrorAs(t, err, &not, "a part was sent")
 
 	small, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()

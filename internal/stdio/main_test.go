@@ -102,7 +102,10 @@ func descriptors(t testing.TB) []string {
 }
 
 // mark is in the environment of all processes that a test starts.
-func mark(t testing.TB) string { return fmt.Sprintf("TEST_NAME=%d/%s", os.Getpid(), t.Name()) }
+func mark(t testing.TB) string {
+	t.Helper()
+	return fmt.Sprintf("TEST_NAME=%d/%s", os.Getpid(), t.Name())
+}
 
 // family lists the processes that were started for this test, zombies among
 // the host's children included.
