@@ -65,9 +65,9 @@ func (r *reader) letGo() bool {
 	}
 	r.answered = false
 	now := time.Now()
-	close := now.Sub(r.turns.last) < turnTime
+	closely := now.Sub(r.turns.last) < turnTime
 	r.turns.last = now
-	if !close || !r.turns.possible {
+	if !closely || !r.turns.possible {
 		return false
 	}
 	r.mu.Lock()
