@@ -241,10 +241,10 @@ func (p *Pool) trimLocked(spared *session) {
 // giveBack ends a borrow that was for one call; why isn't empty when s must serve
 // nobody else.
 func (p *Pool) giveBack(s *session, why CloseReason, how outcome) {
-	now := p.now()
 	p.mu.Lock()
 	p.countLocked(s, how)
-	p.leaveLocked(s, nil, why, now)
+	// The time is read under the lock, so that idle sessions are filed in order.
+	p.leaveLocked(s, nil, why, p.now())
 	p.mu.Unlock()
 }
 
