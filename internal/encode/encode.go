@@ -43,6 +43,9 @@ func Object(v any) (json.RawMessage, error) {
 		if raw, err = JSON(v); err != nil {
 			return nil, errors.New("can't be encoded: " + Reason(err))
 		}
+		if raw[0] == '{' {
+			return raw, nil // encoding/json gives valid JSON on one line, of marshalers too
+		}
 	}
 	if raw == nil || bytes.Equal(raw, []byte("null")) {
 		return empty, nil // a nil map or pointer

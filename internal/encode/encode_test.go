@@ -71,3 +71,19 @@ func TestReasonHoldsNoValues(t *testing.T) {
 	}
 	require.Equal(t, "encoding/json refused it", encode.Reason(errors.New("secret")))
 }
+
+type broken string
+
+func (b broken) MarshalJSON() ([]byte, error) { return []byte(b), nil }
+
+func TestWhatAMarshalerGivesIsValidAndOnOneLine(t *testing.T) {
+	raw, err := encode.Object(broken("{\n\"a\":\r\n[1,\t2]}"))
+	require.NoError(t, err)
+	require.Equal(t, `{"a":[1,2]}`, string(raw))
+	for _, text := range []string{"{", `{"a"}`, "", "{}{}"} {
+		_, err = encode.Object(broken(text))
+		require.Error(t, err, text)
+	}
+	_, err = encode.Object(broken("[]"))
+	require.ErrorContains(t, err, "isn't a JSON object")
+}
