@@ -24,8 +24,9 @@ var page embed.FS
 // backend holds the turns under way. What a chat's tools remember lives in the
 // pool's sessions; what was said, in the browser.
 type backend struct {
-	pool *mcppool.Pool
-	box  *toolbox.Box
+	debug http.Handler // the live page of the pool; nil for none
+	pool  *mcppool.Pool
+	box   *toolbox.Box
 
 	mu    sync.Mutex // protects the field below
 	turns map[string]*turn
@@ -60,6 +61,10 @@ func (b *backend) handler() http.Handler {
 	mux.HandleFunc("POST /chats/{chat}/turn", b.serveTurn)
 	mux.HandleFunc("POST /chats/{chat}/stop", b.serveStop)
 	mux.HandleFunc("DELETE /chats/{chat}", b.serveDelete)
+	if b.debug != nil { // it brings a stricter policy of its own
+		mux.Handle("GET /debug/pool/", b.debug)
+		mux.Handle("POST /debug/pool/", b.debug)
+	}
 	// Another site's page must not make the user's browser talk to the tools.
 	guarded := http.NewCrossOriginProtection().Handler(mux)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

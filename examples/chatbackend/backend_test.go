@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/mcppool/mcppool"
+	"github.com/mcppool/mcppool/pooldebug"
 	"github.com/mcppool/mcppool/toolbox"
 )
 
@@ -39,8 +40,10 @@ type running struct {
 
 func start(t *testing.T, grace time.Duration) *running {
 	t.Helper()
-	pool, err := mcppool.New(nil)
+	page := pooldebug.New(nil)
+	pool, err := mcppool.New(&mcppool.Options{Trace: page.Trace()})
 	require.NoError(t, err)
+	page.Attach(pool)
 	demo, err := demoCatalog()
 	require.NoError(t, err)
 	e, err := demo.Lookup(t.Context(), "demo")
@@ -49,13 +52,14 @@ func start(t *testing.T, grace time.Duration) *running {
 	e.Server.Env = map[string]string{"GORACE": "atexit_sleep_ms=0"}
 	catalog, err := toolbox.NewStatic(e)
 	require.NoError(t, err)
-	return startWith(t, pool, catalog, grace)
+	return startWith(t, pool, catalog, page, grace)
 }
 
-func startWith(t *testing.T, pool *mcppool.Pool, catalog toolbox.Catalog, grace time.Duration) *running {
+func startWith(t *testing.T, pool *mcppool.Pool, catalog toolbox.Catalog, page http.Handler, grace time.Duration) *running {
 	t.Helper()
 	b, err := newBackend(pool, catalog)
 	require.NoError(t, err)
+	b.debug = page
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	ctx, stop := context.WithCancel(context.Background())
@@ -309,11 +313,20 @@ func TestAWatchedConfigurationBringsItsServers(t *testing.T) {
 	watched, err := toolbox.WatchConfig(pool, &toolbox.WatchOptions{Interval: -1, OnReload: logReload}, file)
 	require.NoError(t, err)
 	defer watched.Close()
-	r := startWith(t, pool, watched, time.Minute)
+	r := startWith(t, pool, watched, nil, time.Minute)
 	require.Contains(t, r.answer("a", "tools"), "mcp__mine__recall")
 	require.Equal(t, "Done: 1 remembered", r.answer("a", `call mcp__mine__remember {"text":"x"}`))
 	config("yours")
 	require.NoError(t, watched.Reload())
 	require.Contains(t, r.answer("a", "tools"), "mcp__yours__recall")
 	require.Equal(t, "Done: x", r.answer("a", `call mcp__yours__recall`), "another name is no other server")
+}
+
+func TestTheLivePageShowsTheSessions(t *testing.T) {
+	r := start(t, time.Second)
+	res, err := r.http.Get(r.url + "/debug/pool/?format=json")
+	require.NoError(t, err)
+	defer res.Body.Close()
+	require.Equal(t, http.StatusOK, res.StatusCode)
+	require.Contains(t, res.Header.Get("Content-Type"), "application/json")
 }

@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"github.com/mcppool/mcppool"
+	"github.com/mcppool/mcppool/pooldebug"
 	"github.com/mcppool/mcppool/toolbox"
 )
 
@@ -44,11 +45,13 @@ func main() {
 }
 
 func run(ctx context.Context, addr, config string) error {
-	pool, err := mcppool.New(&mcppool.Options{Logger: slog.Default()})
+	page := pooldebug.New(&pooldebug.Options{Title: "chatbackend", Actions: true})
+	pool, err := mcppool.New(&mcppool.Options{Logger: slog.Default(), Trace: page.Trace()})
 	if err != nil {
 		return err
 	}
 	defer pool.Close()
+	page.Attach(pool)
 	catalog, err := demoCatalog()
 	if config != "" {
 		var watched *toolbox.Watched
@@ -65,11 +68,12 @@ func run(ctx context.Context, addr, config string) error {
 	if err != nil {
 		return err
 	}
+	b.debug = page
 	ln, err := net.Listen("tcp", addr)
 	if err != nil {
 		return err
 	}
-	fmt.Printf("listening on http://%s\n", ln.Addr())
+	fmt.Printf("listening on http://%s, with the sessions on /debug/pool/\n", ln.Addr())
 	return serve(ctx, ln, b, 10*time.Second)
 }
 
