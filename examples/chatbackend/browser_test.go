@@ -3,6 +3,8 @@ package main
 import (
 	"testing"
 	"time"
+
+	"github.com/mcppool/mcppool/internal/browsertest"
 )
 
 // said is whether the conversation on the page contains a text.
@@ -13,61 +15,62 @@ func said(text string) string {
 func quote(s string) string { return "`" + s + "`" }
 
 func TestThePageWorksInABrowser(t *testing.T) {
-	b := openBrowser(t)
+	b := browsertest.Open(t)
 	r := start(t, time.Minute)
-	b.call("Page.navigate", map[string]any{"url": r.url + "/"}, nil)
-	b.wait(`document.readyState === "complete" && document.querySelectorAll("#chats button").length === 1`)
-	b.wait(`document.activeElement.id === "text"`)
+	b.Navigate(r.url + "/")
+	b.Wait(`document.readyState === "complete" && document.querySelectorAll("#chats button").length === 1`)
+	b.Wait(`document.activeElement.id === "text"`)
 
 	say := func(line string) {
-		b.wait(`!document.getElementById("send").disabled`)
-		b.typeLine(line)
+		b.Wait(`!document.getElementById("send").disabled`)
+		b.Type(line)
+		b.Enter()
 	}
 
 	// By keyboard alone.
 	say("remember milk")
-	b.wait(said("Done: 1 remembered"))
+	b.Wait(said("Done: 1 remembered"))
 	say("draw")
-	b.wait(`document.querySelector(".call img")?.naturalWidth === 96`)
+	b.Wait(`document.querySelector(".call img")?.naturalWidth === 96`)
 
 	// A second chat, with state of its own, while the first one waits.
 	say("wait 600")
-	b.wait(`document.querySelector(".call progress")?.value > 0`)
-	b.wait(`document.getElementById("send").disabled && !document.getElementById("stop").disabled`)
-	b.screenshot("waiting")
-	b.click("#new")
-	b.wait(`document.querySelectorAll("#chats button").length === 2 && !document.getElementById("send").disabled`)
+	b.Wait(`document.querySelector(".call progress")?.value > 0`)
+	b.Wait(`document.getElementById("send").disabled && !document.getElementById("stop").disabled`)
+	b.Screenshot("waiting")
+	b.Click("#new")
+	b.Wait(`document.querySelectorAll("#chats button").length === 2 && !document.getElementById("send").disabled`)
 	say("recall")
-	b.wait(said("Done: nothing"))
-	b.click("#chats li:first-child button")
-	b.wait(said("Done: 1 remembered"))
-	b.wait(`document.getElementById("send").disabled`)
+	b.Wait(said("Done: nothing"))
+	b.Click("#chats li:first-child button")
+	b.Wait(said("Done: 1 remembered"))
+	b.Wait(`document.getElementById("send").disabled`)
 
 	// Stop.
-	b.click("#stop")
-	b.wait(said("Error: MCP tool 'wait' cancelled"))
-	b.wait(said("stopped"))
-	b.wait(`!document.getElementById("send").disabled && document.getElementById("stop").disabled`)
-	b.wait(`document.querySelector(".call progress") === null`)
+	b.Click("#stop")
+	b.Wait(said("Error: MCP tool 'wait' cancelled"))
+	b.Wait(said("stopped"))
+	b.Wait(`!document.getElementById("send").disabled && document.getElementById("stop").disabled`)
+	b.Wait(`document.querySelector(".call progress") === null`)
 
 	// What people and tools write is shown, not run.
 	const hostile = `<img src=x onerror=document.title='hacked'><b>bold</b>`
 	say("remember " + hostile)
-	b.wait(said("Done: 1 remembered"))
+	b.Wait(said("Done: 1 remembered"))
 	say("recall")
-	b.wait(said("Done: " + hostile))
-	b.wait(`document.title === "mcppool chat" && document.querySelector("#log b") === null`)
+	b.Wait(said("Done: " + hostile))
+	b.Wait(`document.title === "mcppool chat" && document.querySelector("#log b") === null`)
 	say("crash")
-	b.wait(said("MCP server stopped during the call"))
-	b.screenshot("light")
-	b.call("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]any{{"name": "prefers-color-scheme", "value": "dark"}}}, nil)
-	b.screenshot("dark")
-	b.call("Emulation.setDeviceMetricsOverride", map[string]any{"width": 390, "height": 800, "deviceScaleFactor": 2, "mobile": true}, nil)
-	b.wait(`document.documentElement.scrollWidth <= 390`)
-	b.screenshot("phone")
+	b.Wait(said("MCP server stopped during the call"))
+	b.Screenshot("light")
+	b.Prefer("dark")
+	b.Screenshot("dark")
+	b.Resize(390, 800, true)
+	b.Wait(`document.documentElement.scrollWidth <= 390`)
+	b.Screenshot("phone")
 
-	b.click("#delete")
-	b.wait(`document.querySelectorAll("#chats button").length === 1`)
-	b.wait(said("Done: nothing"))
-	b.requireClean(r.url)
+	b.Click("#delete")
+	b.Wait(`document.querySelectorAll("#chats button").length === 1`)
+	b.Wait(said("Done: nothing"))
+	b.RequireClean(r.url)
 }
