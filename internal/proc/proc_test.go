@@ -1,7 +1,7 @@
 package proc_test
 
 import (
-	"bufio"
+	"bytes"
 	"io"
 	"io/fs"
 	"os"
@@ -41,14 +41,18 @@ func start(t testing.TB, cfg proc.Config) *proc.Process {
 	return p
 }
 
-// readLine reads one line of the child's stdout and leaves the rest of what
-// has come to nobody.
+// readLine reads one line of the child's stdout and not a byte more, as the
+// next line may have come with it.
 func readLine(t testing.TB, p *proc.Process) string {
 	t.Helper()
 	require.NoError(t, p.Stdout.SetReadDeadline(time.Now().Add(bound)))
-	line, err := bufio.NewReaderSize(p.Stdout, 16).ReadString('\n')
-	require.NoError(t, err)
-	return line
+	var line []byte
+	for one := make([]byte, 1); !bytes.HasSuffix(line, []byte("\n")); {
+		_, err := io.ReadFull(p.Stdout, one)
+		require.NoError(t, err, "after %q", line)
+		line = append(line, one[0])
+	}
+	return string(line)
 }
 
 // drain reads stdout to its end in the background.
