@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/mark3labs/mcp-go/client"
-	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/mcppool/mcppool/internal/proc"
@@ -21,6 +20,7 @@ import (
 type childDialer struct {
 	cfg  *Config
 	proc proc.Config
+	wire *wire // of the newest process
 }
 
 func dialChild(ctx context.Context, cfg *Config) (*Conn, error) {
@@ -70,8 +70,8 @@ func (d *childDialer) look() error {
 	return nil
 }
 
-// start starts a process; nothing is sent to it yet.
-func (d *childDialer) start() (*Conn, error) {
+// start starts a process and a client for it; nothing is sent yet.
+func (d *childDialer) start(ctx context.Context) (*Conn, error) {
 	c := &Conn{cfg: d.cfg, life: context.Background()}
 	child, err := stdio.Start(stdio.Config{
 		Proc:           d.proc,
@@ -87,121 +87,55 @@ func (d *childDialer) start() (*Conn, error) {
 		return nil, &StartError{Phase: "start", Err: err}
 	}
 	c.child, c.sender = child, child
+	d.wire = &wire{Interface: child}
+	// How long a server may be silent is decided by a question.
+	opts := append(d.cfg.clientOptions(), client.WithDiscoverTimeout(-1))
+	c.mcp = client.NewClient(stdioWire{d.wire, child}, opts...)
+	if err := c.mcp.Start(context.WithoutCancel(ctx)); err != nil {
+		return nil, c.failed(err)
+	}
 	return c, nil
 }
 
 // connect starts a process and makes the connection of an era.
 func (d *childDialer) connect(ctx context.Context, era Era) (*Conn, error) {
-	c, err := d.start()
+	c, err := d.start(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return d.finish(ctx, c, era, nil)
+	return c.handshake(ctx, era)
 }
 
 // ask finds the era of a server out. One that is known to be modern has all the
 // time there is to say so again.
 func (d *childDialer) ask(ctx context.Context, known Era) (*Conn, error) {
-	c, err := d.start()
+	c, err := d.start(ctx)
 	if err != nil {
 		return nil, err
 	}
-	asked := time.Now()
-	probe, stop := ctx, func() {}
-	if known != Modern {
-		probe, stop = c.untilSilent(ctx)
+	c.asked = d.cfg.metaOf(mcp.LATEST_PROTOCOL_VERSION)
+	q := &question{conn: c, patient: known == Modern}
+	d.wire.question = q
+	first, err := c.handshake(ctx, Auto)
+	if err == nil {
+		d.cfg.Eras.set(d.cfg.EraKey, first.era())
 	}
-	answer, err := c.child.SendRequest(probe, transport.JSONRPCRequest{
-		JSONRPC: mcp.JSONRPC_VERSION,
-		ID:      mcp.NewRequestId(discoverID),
-		Method:  string(mcp.MethodServerDiscover),
-		Params:  map[string]any{"_meta": d.cfg.metaOf(mcp.LATEST_PROTOCOL_VERSION).fields},
-	})
-	stop()
-	silence := time.Duration(0) // of a server that neither answered nor exited
-	switch {
-	case err == nil && isModernAnswer(answer):
-		c, err = d.finish(ctx, c, Modern, answer)
-		if err == nil {
-			d.cfg.Eras.set(d.cfg.EraKey, Modern)
-		}
-		return c, err
-	case err == nil: // it lives, and has never heard of the question
-	case ctx.Err() != nil:
-		return nil, c.failed(ctx.Err())
-	default:
-		if context.Cause(probe) == errSilent {
-			silence = time.Since(asked)
-		}
-		c.discard()
-		if c, err = d.start(); err != nil {
-			return nil, err
-		}
+	if !q.lost || ctx.Err() != nil {
+		return first, err
 	}
 	begun := time.Now()
-	c, err = d.finish(ctx, c, Legacy, nil)
+	c, err = d.connect(ctx, Legacy)
 	// A server that is as slow to begin again was not silent but starting, so it
 	// is asked again another time.
-	if err == nil && (silence == 0 || time.Since(begun) < silence) {
+	if err == nil && (q.silent == 0 || time.Since(begun) < q.silent) {
 		d.cfg.Eras.set(d.cfg.EraKey, Legacy)
 	}
 	return c, err
 }
 
-var errSilent = errors.New("server is silent on server/discover")
-
-// untilSilent is a ctx for a question that the server may not know. It ends when
-// the server has been silent for a while. Where it can be seen that the server has
-// not read the question yet, the while has not begun: npx reads nothing until it
-// has installed the package, and to end it in the middle would not make it faster.
-// stop ends the ctx, and waits for the goroutine that watches.
-func (c *Conn) untilSilent(ctx context.Context) (_ context.Context, stop func()) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	watched := make(chan struct{})
-	go func() {
-		defer close(watched)
-		patience := c.cfg.silence(ctx)
-		tick := time.NewTicker(max(patience/8, time.Millisecond))
-		defer tick.Stop()
-		since := time.Now()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case now := <-tick.C:
-				if n, known := c.child.Unread(); known && n > 0 {
-					since, patience = now, c.cfg.silence(ctx)
-				} else if now.Sub(since) >= patience {
-					cancel(errSilent)
-					return
-				}
-			}
-		}
-	}()
-	return ctx, func() {
-		cancel(nil)
-		<-watched
-	}
-}
-
-// finish makes the connection of an era. answer is what the server said to
-// server/discover, so that it isn't asked twice.
-func (d *childDialer) finish(ctx context.Context, c *Conn, era Era, answer *transport.JSONRPCResponse) (*Conn, error) {
-	opts := d.cfg.clientOptions()
-	if era == Modern {
-		opts = append(opts, client.WithDiscoverTimeout(-1))
-	} else {
-		opts = append(opts, client.WithProtocolVersion(mcp.LATEST_LEGACY_PROTOCOL_VERSION))
-	}
-	if answer != nil && answer.Error != nil {
-		answer = nil // it named the versions that it speaks; mcp-go chooses one
-	}
-	c.mcp = client.NewClient(stdioWire{&wire{Interface: c.child, discovered: answer}, c.child}, opts...)
-	err := c.mcp.Start(context.WithoutCancel(ctx))
-	if err == nil {
-		err = c.initialize(ctx, era)
-	}
-	if err != nil {
+// handshake is initialize for a child, which is ended when it fails.
+func (c *Conn) handshake(ctx context.Context, era Era) (*Conn, error) {
+	if err := c.initialize(ctx, era); err != nil {
 		return nil, c.failed(err)
 	}
 	return c, nil
@@ -211,6 +145,9 @@ func (d *childDialer) finish(ctx context.Context, c *Conn, era Era, answer *tran
 func (c *Conn) initialize(ctx context.Context, era Era) error {
 	req := mcp.InitializeRequest{}
 	req.Params.ClientInfo = c.cfg.ClientInfo
+	if era == Legacy {
+		req.Params.ProtocolVersion = mcp.LATEST_LEGACY_PROTOCOL_VERSION
+	}
 	info, err := rpc(ctx, func(ctx context.Context) (*mcp.InitializeResult, error) {
 		return c.mcp.Initialize(ctx, req)
 	})
@@ -226,7 +163,11 @@ func (c *Conn) initialize(ctx context.Context, era Era) error {
 	}
 	c.info = info
 	if modern {
-		c.meta.Store(c.cfg.metaOf(c.mcp.ProtocolVersion()))
+		meta := c.asked
+		if v := c.mcp.ProtocolVersion(); meta == nil || meta.fields[mcp.MetaKeyProtocolVersion] != v {
+			meta = c.cfg.metaOf(v)
+		}
+		c.meta.Store(meta)
 		changes := info.Capabilities.Tools
 		if c.child != nil && changes != nil && changes.ListChanged && c.cfg.Handlers.Notification != nil {
 			c.listenForTools()

@@ -85,6 +85,7 @@ type Conn struct {
 	// meta is the _meta of the requests that don't go through mcp-go; nil in it
 	// on legacy connections.
 	meta     atomic.Pointer[requestMeta]
+	asked    *requestMeta // what the question for the era carried; nil when there was none
 	progress progressHandlers
 	streams  streams
 
@@ -109,6 +110,13 @@ func Dial(ctx context.Context, cfg Config) (*Conn, error) {
 
 // isModern reports the era, once the handshake is through.
 func (c *Conn) isModern() bool { return c.meta.Load() != nil }
+
+func (c *Conn) era() Era {
+	if c.isModern() {
+		return Modern
+	}
+	return Legacy
+}
 
 // Info is what the server said of itself. It must not be changed.
 func (c *Conn) Info() *mcp.InitializeResult { return c.info }
@@ -147,10 +155,9 @@ func (c *Conn) Probe(ctx context.Context) error {
 // Ids of requests that don't go through mcp-go's client, which counts its own up
 // from 1. Over stdio every request gets another id in the end.
 const (
-	probeID    = "probe"
-	discoverID = "discover"
-	streamID   = "listen-"
-	inputID    = "input"
+	probeID  = "probe"
+	streamID = "listen-"
+	inputID  = "input"
 )
 
 // Done is closed once the connection is lost for good, and by Close.

@@ -30,10 +30,7 @@ func dialHTTP(ctx context.Context, cfg *Config) (_ *Conn, err error) {
 		return nil, &StartError{Phase: "connect", Err: plain(err)}
 	}
 	opts := append(cfg.clientOptions(), client.WithDiscoverTimeout(cfg.silence(ctx)))
-	switch cfg.Era {
-	case Legacy:
-		opts = append(opts, client.WithProtocolVersion(mcp.LATEST_LEGACY_PROTOCOL_VERSION))
-	case Modern:
+	if cfg.Era == Modern {
 		opts = append(opts, client.WithDiscoverTimeout(-1))
 	}
 	c.mcp = client.NewClient(wrapHTTP(c.sender), opts...)

@@ -13,8 +13,7 @@ import (
 // results with blocks of a type that it doesn't know.
 type wire struct {
 	transport.Interface
-	// discovered answers the next server/discover, which was asked already.
-	discovered *transport.JSONRPCResponse
+	question *question // nil when the server's era is known
 }
 
 // The client asks a transport what it can by type assertions, so that a wrapped
@@ -54,11 +53,13 @@ type captureKey struct{}
 type capture struct{ answer *transport.JSONRPCResponse }
 
 func (w *wire) SendRequest(ctx context.Context, req transport.JSONRPCRequest) (*transport.JSONRPCResponse, error) {
-	if d := w.discovered; d != nil && req.Method == string(mcp.MethodServerDiscover) {
-		w.discovered = nil
-		return d, nil
+	var answer *transport.JSONRPCResponse
+	var err error
+	if w.question != nil {
+		answer, err = w.question.send(ctx, req)
+	} else {
+		answer, err = w.Interface.SendRequest(ctx, req)
 	}
-	answer, err := w.Interface.SendRequest(ctx, req)
 	c, ok := ctx.Value(captureKey{}).(*capture)
 	if err != nil || !ok {
 		return answer, err
