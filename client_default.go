@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"sync"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
@@ -25,7 +26,7 @@ type eras = mcpconn.Eras
 // dialDefault is the default of [Options.Dial].
 func (p *Pool) dialDefault(ctx context.Context, s *session) (Client, error) {
 	srv := &s.srv
-	secrets := redact.New(redact.Source{Args: srv.Args, Env: srv.Env, URL: srv.URL, Header: srv.Header})
+	secrets := s.group.redact
 	c := &defaultClient{redact: secrets}
 	cfg := mcpconn.Config{
 		Command:        srv.Command,
@@ -33,7 +34,6 @@ func (p *Pool) dialDefault(ctx context.Context, s *session) (Client, error) {
 		Dir:            srv.Dir,
 		URL:            srv.URL,
 		Header:         srv.Header,
-		Web:            p.web,
 		Era:            mcpconn.Era(srv.Protocol),
 		Eras:           &p.eras,
 		EraKey:         s.group.command,
@@ -61,7 +61,9 @@ func (p *Pool) dialDefault(ctx context.Context, s *session) (Client, error) {
 			p.trace.Stderr(s.origin(), secrets.Piece(string(line), false))
 		}
 	}
-	if !srv.IsHTTP() {
+	if srv.IsHTTP() {
+		cfg.Web = p.web.transport()
+	} else {
 		cfg.Env = childenv.Build(p.opts.InheritEnv, srv.Env)
 	}
 	var err error
@@ -138,10 +140,27 @@ func (c *defaultClient) error(err error) error {
 	}
 }
 
-// newWebTransport gives a pool HTTP connections of its own, which end with it.
-func newWebTransport() *http.Transport {
-	if t, ok := http.DefaultTransport.(*http.Transport); ok {
-		return t.Clone()
+// web is a pool's own HTTP connections, which end with it. They are made for the
+// first server at a URL.
+type web struct {
+	once sync.Once
+	t    *http.Transport
+}
+
+func (w *web) transport() *http.Transport {
+	w.once.Do(func() {
+		if t, ok := http.DefaultTransport.(*http.Transport); ok {
+			w.t = t.Clone()
+		} else {
+			w.t = &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true}
+		}
+	})
+	return w.t
+}
+
+// close must not be called while a connect is under way.
+func (w *web) close() {
+	if w.t != nil {
+		w.t.CloseIdleConnections()
 	}
-	return &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true}
 }

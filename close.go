@@ -127,7 +127,7 @@ func (p *Pool) Close() error {
 	p.mu.Unlock()
 	<-p.empty
 	p.wg.Wait()
-	p.web.CloseIdleConnections()
+	p.web.close()
 	return nil
 }
 

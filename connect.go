@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/mark3labs/mcp-go/mcp"
+
 	"github.com/mcppool/mcppool/internal/redact"
 )
 
@@ -36,10 +38,6 @@ func (p *Pool) connect(ctx context.Context, s *session) {
 		lost = client.Done()
 		if c, ok := client.(Informer); ok {
 			s.info = c.Info()
-			s.shownInfo = s.info
-		}
-		if c, ok := client.(*defaultClient); ok {
-			s.shownInfo = redact.Value(c.redact, s.info)
 		}
 	}
 
@@ -85,7 +83,7 @@ func (p *Pool) connect(ctx context.Context, s *session) {
 		p.trace.SessionOpened(from, spare)
 	}
 	if p.trace.ConnectEnd != nil {
-		done := ConnectDone{Took: p.now() - begun, Spare: spare, Info: s.shownInfo, Err: err}
+		done := ConnectDone{Took: p.now() - begun, Spare: spare, Info: s.infoToShow(), Err: err}
 		if !wanted {
 			done.Err = context.Canceled
 		}
@@ -100,6 +98,18 @@ func (p *Pool) connect(ctx context.Context, s *session) {
 	}
 	p.logStartFailed(s, err)
 	p.closeSession(s)
+}
+
+// infoToShow is what the server said of itself, without secrets; nil when it said
+// nothing. It is made once somebody looks, which must not be before the connect has
+// ended.
+func (s *session) infoToShow() *mcp.InitializeResult {
+	s.showInfo.Do(func() {
+		if s.info != nil {
+			s.shownInfo = redact.Value(s.group.redact, s.info)
+		}
+	})
+	return s.shownInfo
 }
 
 // lostSession drops a session whose connection was lost by itself, rather than

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"net/http"
 	"strconv"
 	"sync"
 	"time"
@@ -29,7 +28,7 @@ type Pool struct {
 	end   context.CancelFunc
 	done  <-chan struct{} // of life
 	eras  eras
-	web   *http.Transport // of the clients of servers at a URL
+	web   web // of the clients of servers at a URL
 	// empty is closed once the pool is closed and has no session left.
 	empty chan struct{}
 	// wg counts the goroutines of the pool: connects, closes and the reaper. It
@@ -75,7 +74,6 @@ func New(opts *Options) (*Pool, error) {
 	p := &Pool{
 		born:     time.Now().Add(-1), // so that no moment of its life is zero
 		opts:     opts.clone(),
-		web:      newWebTransport(),
 		empty:    make(chan struct{}),
 		sessions: make(map[key]*session),
 		servers:  make(map[digest]*serverGroup),

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 
 	"github.com/mcppool/mcppool/internal/fairqueue"
 	"github.com/mcppool/mcppool/internal/idle"
+	"github.com/mcppool/mcppool/internal/redact"
 )
 
 // session is one connection of one (server, scope): for stdio, one process
@@ -59,7 +61,8 @@ type session struct {
 	current   current
 	lastErr   atomic.Pointer[error] // of a call
 	info      *mcp.InitializeResult // what the server said of itself; set before ready is closed
-	shownInfo *mcp.InitializeResult // info without secrets
+	showInfo  sync.Once
+	shownInfo *mcp.InitializeResult // info without secrets; set by infoToShow
 
 	// The fields below are protected by pool.mu.
 
@@ -113,6 +116,7 @@ type serverGroup struct {
 	shared    []*session // the linked ones, when the server is shared
 	spares    []*session // those that are connected and untouched
 	starting  int        // spares that are connecting
+	redact    *redact.Redactor
 }
 
 // scopeGroup is what the pool knows of one scope while any session of it is open.
@@ -170,6 +174,9 @@ func (p *Pool) newSessionLocked(ctx context.Context, k key, srv *Server, spare b
 		spare:   spare,
 	}
 	s.idle.Value = s
+	if g.redact == nil {
+		g.redact = redact.New(redact.Source{Args: s.srv.Args, Env: s.srv.Env, URL: s.srv.URL, Header: s.srv.Header})
+	}
 	g.members[s] = struct{}{}
 	p.open++
 	p.states[stateQueued]++

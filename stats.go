@@ -205,8 +205,8 @@ func (s *session) addDetails(i *SessionInfo) {
 	default:
 		return // its connect is under way
 	}
-	if s.shownInfo != nil {
-		i.Protocol, i.Info = s.shownInfo.ProtocolVersion, &s.shownInfo.ServerInfo
+	if shown := s.infoToShow(); shown != nil {
+		i.Protocol, i.Info = shown.ProtocolVersion, &shown.ServerInfo
 	}
 	if c, ok := s.client.(processReporter); ok {
 		i.PID, i.Stderr = c.process()

@@ -5,8 +5,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Source is a configuration that holds secrets.
@@ -20,35 +22,43 @@ type Source struct {
 // Redactor blanks the secrets of one configuration. It may be used from any
 // goroutine.
 type Redactor struct {
-	secrets  []string // as they may be written, the longest first
-	replacer *strings.Replacer
+	source Source
+	once   sync.Once // finds the fields below, as most configurations show nothing
+	found  []string  // the secrets as they may be written, the longest first
+	blanks *strings.Replacer
 }
 
 const blank = "[redacted]"
 
-// New takes as secrets: env values and headers, unless they are so short that
+// New keeps s, which must not change, until it is needed. It takes as secrets: env values and headers, unless they are so short that
 // blanking them would garble the text and their name doesn't say that they are
 // secret; arguments that follow or contain a flag or a name of that kind; userinfo
 // and query values of URLs, wherever they are; and the lines of what has several.
 // Each is known as it is, and as it is escaped in JSON, in quotes and in URLs.
-func New(s Source) *Redactor {
-	found := collect(s)
-	r := &Redactor{secrets: make([]string, 0, len(found))}
-	for secret := range found {
-		r.secrets = append(r.secrets, secret)
-	}
+func New(s Source) *Redactor { return &Redactor{source: s} }
+
+func (r *Redactor) find() {
+	r.found = slices.Collect(maps.Keys(collect(r.source)))
+	r.source = Source{}
 	// The longest first, so that none is left in part.
-	slices.SortFunc(r.secrets, func(a, b string) int { return len(b) - len(a) })
-	pairs := make([]string, 0, 2*len(r.secrets))
-	for _, secret := range r.secrets {
+	slices.SortFunc(r.found, func(a, b string) int { return len(b) - len(a) })
+	pairs := make([]string, 0, 2*len(r.found))
+	for _, secret := range r.found {
 		pairs = append(pairs, secret, blank)
 	}
-	r.replacer = strings.NewReplacer(pairs...)
-	return r
+	r.blanks = strings.NewReplacer(pairs...)
+}
+
+func (r *Redactor) secrets() []string {
+	r.once.Do(r.find)
+	return r.found
 }
 
 // Text gives s without the secrets.
-func (r *Redactor) Text(s string) string { return r.replacer.Replace(s) }
+func (r *Redactor) Text(s string) string {
+	r.once.Do(r.find)
+	return r.blanks.Replace(s)
+}
 
 // minPiece is how many bytes of a secret Piece knows it by.
 const minPiece = 4
@@ -83,7 +93,7 @@ func (r *Redactor) Piece(s string, cut bool) string {
 // partAt is the length of the longest part of a secret at an end of s.
 func (r *Redactor) partAt(s string, isAt func(s, part string) bool, part func(secret string, n int) string) int {
 	longest := 0
-	for _, secret := range r.secrets {
+	for _, secret := range r.secrets() {
 		for n := min(len(secret)-1, len(s)); n > max(longest, minPiece-1); n-- {
 			if isAt(s, part(secret, n)) {
 				longest = n
@@ -95,7 +105,7 @@ func (r *Redactor) partAt(s string, isAt func(s, part string) bool, part func(se
 
 // across finds a whole secret in s that goes across a place.
 func (r *Redactor) across(s string, place int) (at int, secret string) {
-	for _, secret := range r.secrets {
+	for _, secret := range r.secrets() {
 		begin := max(0, place-len(secret)+1)
 		end := min(len(s), place+len(secret)-1)
 		if begin >= end {
@@ -155,6 +165,9 @@ func Value[T any](r *Redactor, v *T) *T {
 	raw, err := json.Marshal(v)
 	if err != nil {
 		return nil
+	}
+	if text := string(raw); r.Text(text) == text {
+		return v // a secret is known as Marshal writes it, too
 	}
 	clean := r.JSON(raw)
 	if bytes.Equal(clean, raw) {
