@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"time"
 
 	"github.com/mark3labs/mcp-go/client"
@@ -86,6 +87,7 @@ func (d *childDialer) start(ctx context.Context) (*Conn, error) {
 	if err != nil {
 		return nil, &StartError{Phase: "start", Err: err}
 	}
+	growStack()
 	c.child, c.sender = child, child
 	d.wire = &wire{Interface: child}
 	// How long a server may be silent is decided by a question.
@@ -95,6 +97,16 @@ func (d *childDialer) start(ctx context.Context) (*Conn, error) {
 		return nil, c.failed(err)
 	}
 	return c, nil
+}
+
+// growStack makes room on the stack for decoding an answer, while the server starts
+// and there is time: a connect runs on a fresh goroutine, whose stack would have to
+// grow, twice or more, when the answer is there.
+//
+//go:noinline
+func growStack() {
+	var room [12 << 10]byte
+	runtime.KeepAlive(room[:])
 }
 
 // connect starts a process and makes the connection of an era.
