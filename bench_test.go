@@ -3,7 +3,6 @@ package mcppool_test
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strconv"
 	"sync/atomic"
 	"testing"
@@ -112,10 +111,32 @@ func BenchmarkWarmCallTraced(b *testing.B) {
 	if n := int64(len(with)) * batch; begun.Load() != n || ended.Load() != n {
 		b.Fatalf("%d calls, %d begun, %d ended", n, begun.Load(), ended.Load())
 	}
-	for unit, took := range map[string][]time.Duration{"plain-ns/call": without, "counted-ns/call": with, "extra-ns/call": extra} {
-		slices.Sort(took)
-		b.ReportMetric(float64(took[len(took)/2]), unit)
+	reportMedians(b, map[string][]time.Duration{"plain-ns/call": without, "counted-ns/call": with, "extra-ns/call": extra})
+}
+
+// BenchmarkHandOver is from the release of a session until the next in its line
+// has it. The metric is a median.
+func BenchmarkHandOver(b *testing.B) {
+	p := noopPool(b, mcppool.Options{})
+	ctx := b.Context()
+	var took []time.Duration
+	for b.Loop() {
+		first, err := p.Acquire(ctx, typical, "s")
+		require.NoError(b, err)
+		has := make(chan time.Time)
+		go func() {
+			next, err := p.Acquire(ctx, typical, "s")
+			has <- time.Now()
+			if err == nil {
+				next.Release()
+			}
+		}()
+		waitInFlight(b, p, 2)
+		released := time.Now()
+		first.Release()
+		took = append(took, (<-has).Sub(released))
 	}
+	reportMedians(b, map[string][]time.Duration{"handover-ns/op": took})
 }
 
 // BenchmarkWarmCallParallel is 64 goroutines on 100 000 keys.

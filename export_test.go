@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/mcppool/mcppool/internal/keyed"
 )
@@ -24,6 +25,13 @@ func ReapOldest(p *Pool) {
 	defer p.mu.Unlock()
 	oldest, _ := p.idle.Oldest(nil)
 	p.unlinkLocked(oldest.Value, CloseIdle)
+}
+
+// SetRSSInterval has memory looked at more often, until undo.
+func SetRSSInterval(d time.Duration) (undo func()) {
+	old := rssInterval
+	rssInterval = d
+	return func() { rssInterval = old }
 }
 
 // CheckInvariants looks at everything that the pool's lock protects.

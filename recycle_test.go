@@ -1,6 +1,8 @@
 package mcppool_test
 
 import (
+	"context"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -76,5 +78,62 @@ func TestLifetimeBeginsWhenTheWaitAtALimitHasEnded(t *testing.T) {
 		require.NoError(t, call(t.Context(), p, stdio, "second"), "an hour later")
 		synctest.Wait()
 		require.Equal(t, []int{1, 0}, f.closed())
+	})
+}
+
+// sized is a connection whose process tree uses as much memory as is said.
+type sized struct {
+	*fake
+	bytes *atomic.Int64
+}
+
+func (s sized) RSS() (bytes int64, ok bool) { return s.bytes.Load(), true }
+
+func TestSessionThatUsesTooMuchMemoryIsReplacedWhenItIsFree(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakes{call: slowCalls(30 * time.Second)}
+		var uses atomic.Int64
+		p, err := mcppool.New(&mcppool.Options{
+			IdleTimeout: -1,
+			Recycle:     mcppool.Recycle{MaxRSS: 1 << 30},
+			Dial: func(ctx context.Context, srv mcppool.Server) (mcppool.Client, error) {
+				c, err := f.dial(ctx, srv)
+				if err != nil {
+					return nil, err
+				}
+				return sized{c.(*fake), &uses}, nil
+			},
+		})
+		require.NoError(t, err)
+		defer p.Close()
+		start := time.Now() // memory is looked at ten seconds after the first call has begun
+		uses.Store(1 << 30)
+		require.NoError(t, call(t.Context(), p, stdio, "s"))
+		time.Sleep(time.Minute + time.Second)
+		require.Equal(t, []int{0}, f.closed(), "it may use that much")
+
+		busy := make(chan error, 1)
+		go func() { busy <- call(t.Context(), p, stdio, "s") }()
+		uses.Store(1<<30 + 1)
+		time.Sleep(29 * time.Second)
+		for i := range p.Sessions() {
+			require.True(t, i.Kept, "a call is under way")
+		}
+		require.NoError(t, <-busy)
+		synctest.Wait()
+		require.Equal(t, []int{1}, f.closed(), "right after it")
+
+		uses.Store(0)
+		f.call = nil
+		require.NoError(t, call(t.Context(), p, stdio, "s"))
+		uses.Store(1<<30 + 1)
+		time.Sleep(10*time.Second - time.Since(start)%(10*time.Second) - 1)
+		synctest.Wait()
+		require.Equal(t, []int{1, 0}, f.closed(), "it is looked at every ten seconds")
+		time.Sleep(1)
+		synctest.Wait()
+		require.Equal(t, []int{1, 1}, f.closed(), "it was idle")
+		require.EqualValues(t, 2, p.Stats().Closed[mcppool.CloseRecycled])
+		require.NoError(t, mcppool.CheckInvariants(p))
 	})
 }

@@ -1,6 +1,7 @@
 package mcppool_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -116,6 +117,13 @@ func newTestServer() *server.MCPServer {
 		return fmt.Sprintf("%s of scope %q, call %d", id, scope, len(notes)), err
 	})
 	add("pid", func(context.Context, mcp.CallToolRequest) (string, error) { return strconv.Itoa(os.Getpid()), nil })
+	var hoard []byte
+	add("grow", func(_ context.Context, req mcp.CallToolRequest) (string, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		hoard = bytes.Repeat([]byte("x"), req.GetInt("bytes", 0)) // every page of it is used
+		return strconv.Itoa(len(hoard)), nil
+	})
 	add("sleep", func(ctx context.Context, req mcp.CallToolRequest) (string, error) {
 		select {
 		case <-time.After(time.Duration(req.GetInt("ms", 0)) * time.Millisecond):

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// rssInterval is how often memory is looked at.
-const rssInterval = 10 * time.Second
+// rssInterval is how often memory is looked at. A variable for the tests alone.
+var rssInterval = 10 * time.Second
 
 // watchLocked starts the goroutine that looks at sessions from time to time, when
 // there is something to look for. The caller must hold p.mu.
