@@ -64,7 +64,11 @@ func (s *session) call(ctx context.Context, req *mcp.CallToolRequest, call *Call
 	if t.CallBegin != nil {
 		t.CallBegin(ctx, s.borrowedOrigin(), call.Tool)
 	}
-	res, err = s.callTool(ctx, req, call)
+	var id *int64
+	if t.CallEnd != nil {
+		id = new(int64)
+	}
+	res, err = s.callTool(ctx, req, call, id)
 	switch {
 	case err != nil:
 		res = nil
@@ -76,7 +80,7 @@ func (s *session) call(ctx context.Context, req *mcp.CallToolRequest, call *Call
 	}
 	if t.CallEnd != nil {
 		t.CallEnd(ctx, s.borrowedOrigin(), call.Tool, CallDone{
-			Took: s.pool.now() - begun, Outcome: outcomes[done.how], Err: err,
+			Took: s.pool.now() - begun, Outcome: outcomes[done.how], RequestID: *id, Err: err,
 		})
 	}
 	return res, err, done

@@ -75,9 +75,9 @@ type deathReporter interface {
 
 // callTool makes a tools/call. The type of the default client is asked for by
 // name, since what is passed through an interface goes to the heap.
-func (s *session) callTool(ctx context.Context, req *mcp.CallToolRequest, call *Call) (*mcp.CallToolResult, error) {
+func (s *session) callTool(ctx context.Context, req *mcp.CallToolRequest, call *Call, id *int64) (*mcp.CallToolResult, error) {
 	if c, ok := s.client.(*defaultClient); ok {
-		return c.callTool(ctx, req, call)
+		return c.callTool(ctx, req, call, id)
 	}
 	return s.client.CallTool(ctx, *req)
 }

@@ -40,6 +40,7 @@ func (p *Pool) dialDefault(ctx context.Context, s *session) (Client, error) {
 		ClientInfo:     p.opts.clientInfo(),
 		MaxMessageSize: p.opts.maxMessageSize(),
 		CloseTimeout:   p.opts.closeTimeout(),
+		Traffic:        &p.traffic,
 		Hurry:          s.hurry,
 		Handlers:       p.handlersOf(s),
 		UnknownContent: unknownContent,
@@ -55,6 +56,9 @@ func (p *Pool) dialDefault(ctx context.Context, s *session) (Client, error) {
 				slog.String("panic", panicText(v)), slog.String("stack", string(stack)))
 		},
 		OnLost: func() { p.lostSession(s) },
+	}
+	if p.trace.ProcessStarted != nil {
+		cfg.OnStart = func(pid int) { p.trace.ProcessStarted(ctx, s.origin(), pid) }
 	}
 	if p.trace.Stderr != nil { // else nobody has to look for its lines
 		cfg.OnStderr = func(line []byte) {
@@ -73,8 +77,11 @@ func (p *Pool) dialDefault(ctx context.Context, s *session) (Client, error) {
 	return c, nil
 }
 
-func (c *defaultClient) callTool(ctx context.Context, req *mcp.CallToolRequest, call *Call) (*mcp.CallToolResult, error) {
-	r := mcpconn.ToolCall{Tool: req.Params.Name, Args: req.Params.RawArguments, Meta: call.Meta, OnProgress: call.OnProgress}
+// callTool sets id, unless it is nil, to the request's.
+func (c *defaultClient) callTool(ctx context.Context, req *mcp.CallToolRequest, call *Call, id *int64) (*mcp.CallToolResult, error) {
+	r := mcpconn.ToolCall{
+		Tool: req.Params.Name, Args: req.Params.RawArguments, Meta: call.Meta, OnProgress: call.OnProgress, ID: id,
+	}
 	if check := call.Check; check != nil {
 		r.Gate = func() error { return ask(check) }
 	}
@@ -84,7 +91,7 @@ func (c *defaultClient) callTool(ctx context.Context, req *mcp.CallToolRequest, 
 
 // CallTool is callTool for those who know only [Client].
 func (c *defaultClient) CallTool(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	return c.callTool(ctx, &req, &Call{Meta: req.Params.Meta})
+	return c.callTool(ctx, &req, &Call{Meta: req.Params.Meta}, nil)
 }
 
 func (c *defaultClient) ListTools(ctx context.Context, req mcp.ListToolsRequest) (*mcp.ListToolsResult, error) {

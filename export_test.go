@@ -39,9 +39,9 @@ func CheckInvariants(p *Pool) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var (
-		open, linked, live, idle, spares, queued, waiting int
-		all                                               tally
-		keys                                              = map[key]bool{}
+		open, linked, live, idle, borrowed, spares, queued, waiting int
+		all                                                         tally
+		keys                                                        = map[key]bool{}
 	)
 	add := func(t *tally, s *session, limits ...limit) {
 		if s.ran {
@@ -111,6 +111,9 @@ func CheckInvariants(p *Pool) error {
 			if isIdle {
 				idle++
 			}
+			if s.state == stateLive && s.inFlight > 0 {
+				borrowed++
+			}
 			if s.spare && s.state == stateLive {
 				spares++
 			}
@@ -151,6 +154,9 @@ func CheckInvariants(p *Pool) error {
 		queued != p.queue.Len() || waiting != p.waiting {
 		return fmt.Errorf("counts differ: open %d/%d, linked %d/%d, idle %d/%d, spares %d/%d, queued %d/%d, waiting %d/%d",
 			open, p.open, linked, p.kept, idle, p.idle.Len(), spares, p.spares.Len(), queued, p.queue.Len(), waiting, p.waiting)
+	}
+	if borrowed != p.borrowedLocked() {
+		return fmt.Errorf("%d live sessions are borrowed, counted as %d", borrowed, p.borrowedLocked())
 	}
 	if limit := p.opts.maxSessions(); limit > 0 && live > limit && idle > 1 {
 		return fmt.Errorf("%d sessions are kept over a cap of %d though %d are idle", live, limit, idle)

@@ -32,6 +32,7 @@ type Origin struct {
 	SessionID string // see [SessionInfo]
 	Server    string // its label (see [Server.String])
 	Scope     string
+	HTTP      bool // the server is reached at a URL; it has no process of the pool's
 }
 
 // origin is where what a session does comes from. A spare gets its scope when it
@@ -44,7 +45,7 @@ func (s *session) origin() Origin {
 
 // borrowedOrigin is origin for those who borrow s, under whom it doesn't change.
 func (s *session) borrowedOrigin() Origin {
-	return Origin{SessionID: s.id, Server: s.label, Scope: s.key.scope}
+	return Origin{SessionID: s.id, Server: s.label, Scope: s.key.scope, HTTP: s.srv.IsHTTP()}
 }
 
 // handlersOf are the handlers for one session.

@@ -100,6 +100,13 @@ func (p *Pool) SetLimits(l Limits) {
 	}
 }
 
+// Limits gives the limits as they are now.
+func (p *Pool) Limits() Limits {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.limits
+}
+
 // full is the limit that keeps a session from starting now, with its value. The
 // narrow ones come first, so that who waits for those isn't taken to wait for
 // everybody's. The caller must hold p.mu.

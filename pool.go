@@ -15,6 +15,7 @@ import (
 	"github.com/mcppool/mcppool/internal/breaker"
 	"github.com/mcppool/mcppool/internal/fairqueue"
 	"github.com/mcppool/mcppool/internal/idle"
+	"github.com/mcppool/mcppool/internal/mcpconn"
 )
 
 // Pool keeps sessions with MCP servers between calls. It is made by [New], is
@@ -28,7 +29,9 @@ type Pool struct {
 	end   context.CancelFunc
 	done  <-chan struct{} // of life
 	eras  eras
-	web   web // of the clients of servers at a URL
+	// traffic counts the bytes of all processes.
+	traffic mcpconn.Traffic
+	web     web // of the clients of servers at a URL
 	// empty is closed once the pool is closed and has no session left.
 	empty chan struct{}
 	// wg counts the goroutines of the pool: connects, closes and the reaper. It

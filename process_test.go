@@ -384,3 +384,22 @@ func TestServerThatIsSlowToStartIsNotTakenForASilentOne(t *testing.T) {
 	// quick; so look at what is there besides.
 	require.Len(t, children(t), 1)
 }
+
+func TestBytesOfAllProcessesAreCounted(t *testing.T) {
+	p := realPool(t, nil)
+	srv := real(t, "state")
+	say(t, p, srv, "a", "pid", nil)
+	say(t, p, srv, "b", "pid", nil)
+	before := p.Stats()
+	const n = 100_000
+	text := strings.Repeat("x", n)
+	for _, scope := range []string{"a", "b"} {
+		say(t, p, srv, scope, "rawargs", map[string]any{"text": text})
+	}
+	after := p.Stats()
+	const envelope = 500 // of a message
+	require.InDelta(t, 2*n, after.BytesSent-before.BytesSent, 2*envelope)
+	require.InDelta(t, 2*n, after.BytesReceived-before.BytesReceived, 2*envelope)
+	require.NoError(t, p.Close())
+	require.GreaterOrEqual(t, p.Stats().BytesReceived, after.BytesReceived, "those of sessions that have ended stay")
+}

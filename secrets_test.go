@@ -134,7 +134,8 @@ func (e *ear) trace() *mcppool.Trace {
 		WaitEnd: func(_ context.Context, from mcppool.Origin, what mcppool.WaitFor, took time.Duration, err error) {
 			tell("WaitEnd", from, what, took, err)
 		},
-		ConnectBegin: func(_ context.Context, from mcppool.Origin) { tell("ConnectBegin", from) },
+		ConnectBegin:   func(_ context.Context, from mcppool.Origin) { tell("ConnectBegin", from) },
+		ProcessStarted: func(_ context.Context, from mcppool.Origin, pid int) { tell("ProcessStarted", from, pid) },
 		ConnectEnd: func(_ context.Context, from mcppool.Origin, done mcppool.ConnectDone) {
 			info, _ := json.Marshal(done.Info)
 			tell("ConnectEnd", from, done, string(info), done.Err)

@@ -47,6 +47,7 @@ type Stats struct {
 	Closing    int
 	Kept       int // sessions that calls can find
 	Idle       int // of those, the ones that nobody borrows
+	Borrowed   int // live sessions that somebody borrows
 	Spares     int // connected sessions in hand
 	Processes  int // child processes that were started and haven't ended
 	Waiting    int // callers that wait at a limit
@@ -58,6 +59,9 @@ type Stats struct {
 	Evicted  uint64                 // of them, those that made room: lru and evicted
 	Calls    uint64                 // tool calls that have ended: the sum of Outcomes
 	Outcomes map[Outcome]uint64     // tool calls that have ended, by how; "lost" are those that weren't repeated
+
+	BytesSent     int64 // to processes, on their stdin
+	BytesReceived int64 // from processes, on their stdout
 }
 
 // Stats gives the pool's numbers. It takes one lock for a moment, however many
@@ -73,6 +77,7 @@ func (p *Pool) Stats() Stats {
 		Closing:    p.states[stateClosing],
 		Kept:       p.kept,
 		Idle:       p.idle.Len(),
+		Borrowed:   p.borrowedLocked(),
 		Spares:     p.spares.Len(),
 		Processes:  p.tally.processes,
 		Waiting:    p.waiting,
@@ -82,6 +87,9 @@ func (p *Pool) Stats() Stats {
 		Evicted:    p.evicted,
 		Closed:     maps.Clone(p.closes),
 		Outcomes:   make(map[Outcome]uint64, len(outcomes)),
+
+		BytesSent:     p.traffic.Out.Load(),
+		BytesReceived: p.traffic.In.Load(),
 	}
 	for how, n := range p.outcomes {
 		s.Calls += n
@@ -89,6 +97,10 @@ func (p *Pool) Stats() Stats {
 	}
 	return s
 }
+
+// borrowedLocked counts the live sessions that somebody borrows: those that nobody
+// does are filed. The caller must hold p.mu.
+func (p *Pool) borrowedLocked() int { return p.states[stateLive] - p.idle.Len() - p.spares.Len() }
 
 // SessionInfo describes a session at one moment. Texts of the server have known
 // secrets blanked, but are the server's: whoever shows them has to escape them.

@@ -24,8 +24,11 @@ type Trace struct {
 	WaitEnd   func(ctx context.Context, from Origin, what WaitFor, took time.Duration, err error)
 
 	// ConnectBegin and ConnectEnd: a session is connected, for a spare too.
-	ConnectBegin func(ctx context.Context, from Origin)
-	ConnectEnd   func(ctx context.Context, from Origin, done ConnectDone)
+	// In between a process is started, unless the server has a URL; a second one
+	// when a server of unknown era didn't bear the question for it.
+	ConnectBegin   func(ctx context.Context, from Origin)
+	ProcessStarted func(ctx context.Context, from Origin, pid int)
+	ConnectEnd     func(ctx context.Context, from Origin, done ConnectDone)
 
 	// CallBegin and CallEnd: a tool call is sent and answered, or given up. What
 	// happened before is not part of it.
@@ -67,9 +70,10 @@ type ConnectDone struct {
 
 // CallDone is the end of a tool call.
 type CallDone struct {
-	Took    time.Duration
-	Outcome Outcome
-	Err     error // as the caller gets it; nil when the tool answered
+	Took      time.Duration
+	Outcome   Outcome
+	RequestID int64 // of the JSON-RPC request; 0 when it isn't known, as over HTTP
+	Err       error // as the caller gets it; nil when the tool answered
 }
 
 // Outcome sorts the ends of calls.
@@ -108,6 +112,7 @@ func MergeTraces(traces ...*Trace) *Trace {
 		all.WaitBegin = hook.Join3(all.WaitBegin, t.WaitBegin)
 		all.WaitEnd = hook.Join5(all.WaitEnd, t.WaitEnd)
 		all.ConnectBegin = hook.Join2(all.ConnectBegin, t.ConnectBegin)
+		all.ProcessStarted = hook.Join3(all.ProcessStarted, t.ProcessStarted)
 		all.ConnectEnd = hook.Join3(all.ConnectEnd, t.ConnectEnd)
 		all.CallBegin = hook.Join3(all.CallBegin, t.CallBegin)
 		all.CallEnd = hook.Join4(all.CallEnd, t.CallEnd)

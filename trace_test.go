@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -350,4 +351,33 @@ func TestTraceTellsWhatAServerWritesBesidesMessages(t *testing.T) {
 	require.True(t, strings.HasPrefix(junk[0], "junk s 1 "), junk[0])
 	require.True(t, strings.HasSuffix(junk[0], " [redacted]"), junk[0])
 	require.Contains(t, lines, "stderr s [redacted]")
+}
+
+func TestTraceTellsOfEachProcessAndOfTheIdOfEachRequest(t *testing.T) {
+	var tr tracer
+	var pid int
+	var ids []int64
+	trace := tr.trace()
+	trace.ProcessStarted = func(_ context.Context, from mcppool.Origin, id int) {
+		require.False(t, from.HTTP)
+		pid = id
+		tr.addf("started for %s", from.Scope)
+	}
+	ended := trace.CallEnd
+	trace.CallEnd = func(ctx context.Context, from mcppool.Origin, tool string, d mcppool.CallDone) {
+		ids = append(ids, d.RequestID)
+		ended(ctx, from, tool, d)
+	}
+	p := realPool(t, &mcppool.Options{Trace: trace})
+	srv := real(t, "state")
+	srv.Protocol = mcppool.ProtocolLegacy
+	got := say(t, p, srv, "s", "pid", nil)
+	require.Equal(t, strconv.Itoa(pid), got)
+	told := tr.take()
+	require.Less(t, slices.Index(told, "connect s"), slices.Index(told, "started for s"))
+	require.Less(t, slices.Index(told, "started for s"), slices.Index(told, "opened false"))
+	say(t, p, srv, "s", "pid", nil)
+	require.Len(t, ids, 2)
+	require.Positive(t, ids[0])
+	require.Equal(t, ids[0]+1, ids[1])
 }

@@ -26,7 +26,7 @@ func TestThePageInABrowser(t *testing.T) {
 	b := browsertest.Open(t)
 	limits := mcppool.Limits{MaxProcesses: 20, MaxPerScope: 3}
 	s := show(t, &pooldebug.Options{
-		Actions: true, Interval: 50 * time.Millisecond, Limits: func() mcppool.Limits { return limits },
+		Actions: true, Interval: 50 * time.Millisecond,
 	}, mcppool.Options{Limits: limits})
 	b.Resize(1280, 900, false)
 	b.Navigate(s.url + "?some=query")

@@ -43,10 +43,6 @@ type Options struct {
 	// MaxSessions is that of the pool's options, to be shown beside the number of
 	// sessions kept: 0 is the pool's default of 32, negative is no limit.
 	MaxSessions int
-	// Limits gives the pool's limits as they are now, to be shown beside what
-	// they bound; default: none are shown. It may be called from several
-	// goroutines at once.
-	Limits func() mcppool.Limits
 
 	// Hosts are the names, besides localhost, by which a page on a loopback
 	// address may be asked for. All others are refused, since a foreign site can

@@ -25,7 +25,7 @@ import (
 func TestJSONTellsOfSessionsLimitsCountersLatenciesAndEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		limits := mcppool.Limits{MaxProcesses: 10, MaxPerServer: 2}
-		page := pooldebug.New(&pooldebug.Options{MaxSessions: 4, Limits: func() mcppool.Limits { return limits }})
+		page := pooldebug.New(&pooldebug.Options{MaxSessions: 4})
 		require.False(t, ask(t, page, "").Attached)
 		pool, err := mcppool.New(&mcppool.Options{MaxSessions: 4, Dial: dial, Trace: page.Trace(), Limits: limits})
 		require.NoError(t, err)

@@ -163,7 +163,7 @@ func (p *Page) snapshot(q query, since uint64) snapshot {
 				scopes[info.Scope]++
 			}
 		}
-		s.Limits = p.limits(&stats, most(scopes), mostOf(servers))
+		s.Limits = p.limits(&stats, pool.Limits(), most(scopes), mostOf(servers))
 	}
 	if q.closed {
 		all = p.addClosed(all, now)
@@ -238,16 +238,14 @@ func addToServer(servers map[string]*serverInfo, i *mcppool.SessionInfo) {
 }
 
 // limits are those that are set, each beside its use.
-func (p *Page) limits(s *mcppool.Stats, scope, server int) []limitInfo {
-	all := []limitInfo{{"MaxSessions", s.Kept, p.opts.MaxSessions}}
-	if p.opts.Limits != nil {
-		l := p.opts.Limits()
-		all = append(all,
-			limitInfo{"MaxProcesses", s.Processes, l.MaxProcesses},
-			limitInfo{"MaxStarting", s.Connecting, l.MaxStarting},
-			limitInfo{"MaxPerScope", scope, l.MaxPerScope},
-			limitInfo{"MaxPerServer", server, l.MaxPerServer},
-			limitInfo{"MaxWaiting", s.Waiting, l.MaxWaiting})
+func (p *Page) limits(s *mcppool.Stats, l mcppool.Limits, scope, server int) []limitInfo {
+	all := []limitInfo{
+		{"MaxSessions", s.Kept, p.opts.MaxSessions},
+		{"MaxProcesses", s.Processes, l.MaxProcesses},
+		{"MaxStarting", s.Connecting, l.MaxStarting},
+		{"MaxPerScope", scope, l.MaxPerScope},
+		{"MaxPerServer", server, l.MaxPerServer},
+		{"MaxWaiting", s.Waiting, l.MaxWaiting},
 	}
 	return slices.DeleteFunc(all, func(l limitInfo) bool { return l.Max <= 0 })
 }

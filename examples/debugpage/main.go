@@ -64,7 +64,6 @@ func run(ctx context.Context, ln net.Listener, chats int) error {
 		Window:      2 * time.Minute,
 		Actions:     true, // whoever opens the page may close sessions
 		MaxSessions: chats + 2,
-		Limits:      func() mcppool.Limits { return limits },
 	})
 	pool, err := mcppool.New(&mcppool.Options{
 		MaxSessions: chats + 2,

@@ -26,6 +26,8 @@ type ToolCall struct {
 	// OnProgress gets the progress of the call, all of it before the call
 	// returns. Over HTTP it gets none.
 	OnProgress func(mcp.ProgressNotification)
+	// ID, unless it is nil, is set to the id of the request. Over HTTP it isn't.
+	ID *int64
 }
 
 // CallTool calls a tool. Its errors are [*RPCError], [*NotSentError],
@@ -63,7 +65,7 @@ func (c *Conn) callOnce(ctx context.Context, call *ToolCall) (*mcp.CallToolResul
 		}
 		return c.decode(raw)
 	}
-	r := stdio.Request{Tool: call.Tool, Args: call.Args, Gate: call.Gate}
+	r := stdio.Request{Tool: call.Tool, Args: call.Args, Gate: call.Gate, ID: call.ID}
 	if m := c.meta.Load(); m != nil {
 		r.Meta = m.text
 	}

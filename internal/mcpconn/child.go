@@ -78,6 +78,7 @@ func (d *childDialer) start(ctx context.Context) (*Conn, error) {
 		Proc:           d.proc,
 		MaxMessageSize: d.cfg.MaxMessageSize,
 		CloseTimeout:   d.cfg.CloseTimeout,
+		Traffic:        d.cfg.Traffic,
 		OnNotification: c.notified,
 		OnJunk:         d.cfg.OnJunk,
 		OnStderr:       d.cfg.OnStderr,
@@ -86,6 +87,9 @@ func (d *childDialer) start(ctx context.Context) (*Conn, error) {
 	})
 	if err != nil {
 		return nil, &StartError{Phase: "start", Err: err}
+	}
+	if d.cfg.OnStart != nil {
+		d.cfg.OnStart(child.Pid())
 	}
 	growStack()
 	c.child, c.sender = child, child

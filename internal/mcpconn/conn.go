@@ -49,6 +49,7 @@ type Config struct {
 	ClientInfo     mcp.Implementation
 	MaxMessageSize int           // of a child, in bytes; zero or less: 64 MiB
 	CloseTimeout   time.Duration // of a child; zero: 10 s
+	Traffic        *Traffic      // counts the bytes of children; nil for none
 	// Hurry is when whoever asked for the connection loses patience, if that is
 	// before the end of the ctx of Dial: a server of unknown era is then asked
 	// for less time. Zero for none.
@@ -57,11 +58,15 @@ type Config struct {
 	Handlers Handlers
 	// UnknownContent makes a block of a type that mcp-go doesn't know.
 	UnknownContent func(typ string, raw json.RawMessage) mcp.Content
+	OnStart        func(pid int)                // a child was started; some are twice, see question
 	OnJunk         func(line []byte, total int) // see stdio.Config
 	OnStderr       func(line []byte)            // see stdio.Config
 	OnPanic        func(v any, stack []byte)    // see stdio.Config; required with Command
 	OnLost         func()                       // see stdio.Config; never called over HTTP
 }
+
+// Traffic counts the bytes that go to children and come from them.
+type Traffic = stdio.Traffic
 
 // StderrTail is how many bytes of stderr Death tells at most.
 const StderrTail = stdio.DefaultStderrTail

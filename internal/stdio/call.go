@@ -27,6 +27,9 @@ type Request struct {
 	// answer was handled, or ctx ends: the answer counts all the same. Don't ask
 	// for it in OnNotification, which would wait for itself.
 	Progress bool
+
+	// ID, unless it is nil, is set to the id that the request has on the wire.
+	ID *int64
 }
 
 // Answer is the answer to a tools/call.
@@ -51,6 +54,9 @@ func (c *Conn) Call(ctx context.Context, r Request) (Answer, error) {
 	}
 	o := c.newOutgoing()
 	o.id = c.ids.Add(1)
+	if r.ID != nil {
+		*r.ID = o.id
+	}
 	o.gate = r.Gate
 	o.frame = frame.AppendToolCall(o.grow(len(r.Tool)+len(r.Args)+len(r.Meta)), o.id, r.Tool, r.Args, r.Meta)
 	if err := c.roundTrip(ctx, o); err != nil {

@@ -58,6 +58,7 @@ type Config struct {
 	WriteStall     time.Duration // the server reads nothing for this long in the middle of a message: the connection is lost
 	CloseTimeout   time.Duration // for the whole of Close, except for the handlers' part
 	StderrTail     int           // bytes kept
+	Traffic        *Traffic      // counts bytes; nil for one of the Conn's own
 
 	// OnNotification is told each notification. If it is nil, the handler that
 	// mcp-go's client sets is.
@@ -177,6 +178,9 @@ func (cfg *Config) setDefaults() {
 	}
 	if cfg.StderrTail <= 0 {
 		cfg.StderrTail = DefaultStderrTail
+	}
+	if cfg.Traffic == nil {
+		cfg.Traffic = new(Traffic)
 	}
 }
 
@@ -400,10 +404,14 @@ func (c *Conn) handleEvent(e event) {
 	}
 }
 
+// Traffic counts the bytes of one connection or of many.
+type Traffic struct {
+	In  atomic.Int64 // read from stdout
+	Out atomic.Int64 // written to stdin
+}
+
 // Stats counts what a Conn has done.
 type Stats struct {
-	BytesIn       int64 // read from stdout
-	BytesOut      int64 // written to stdin
 	Junk          int64 // lines of stdout that are no message
 	Abandoned     int64 // calls given up by their ctx after they were sent
 	Late          int64 // answers that came for none: after their call was given up, or to no call
@@ -413,14 +421,12 @@ type Stats struct {
 }
 
 type counters struct {
-	bytesIn, bytesOut, junk, abandoned, late, refused, panics atomic.Int64
+	junk, abandoned, late, refused, panics atomic.Int64
 }
 
 // Stats returns the counts so far.
 func (c *Conn) Stats() Stats {
 	return Stats{
-		BytesIn:       c.count.bytesIn.Load(),
-		BytesOut:      c.count.bytesOut.Load(),
 		Junk:          c.count.junk.Load(),
 		Abandoned:     c.count.abandoned.Load(),
 		Late:          c.count.late.Load(),

@@ -36,10 +36,10 @@ func TestAnswersThatAreInThePipeWhenTheLossIsSeenAreDelivered(t *testing.T) {
 	require.Eventually(t, func() bool { return stdio.Pending(c) == 2 && !stdio.Writing(c) }, time.Second, time.Millisecond)
 	release := stdio.HoldReader(c)
 	defer release()
-	before := c.Stats().BytesIn
+	before := stdio.BytesIn(c)
 	// The first answer is with the reader, the second is in the pipe.
 	require.Eventually(t, func() bool {
-		return c.Stats().BytesIn > before && unread(t, stdio.Stdout(c)) > 0
+		return stdio.BytesIn(c) > before && unread(t, stdio.Stdout(c)) > 0
 	}, 2*time.Second, time.Millisecond)
 	stdio.WakeReader(c)
 	release()

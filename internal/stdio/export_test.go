@@ -63,3 +63,6 @@ func ReadByCallers(c *Conn) bool {
 	defer c.mu.Unlock()
 	return c.reader.turns.whose == nobodys
 }
+
+// BytesIn is how much of the server's stdout was read.
+func BytesIn(c *Conn) int64 { return c.cfg.Traffic.In.Load() }

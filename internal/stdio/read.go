@@ -67,7 +67,7 @@ func (r *reader) readAll() {
 // ErrEOF, ErrTooLong or errWoken.
 func (r *reader) chunk(read func([]byte) (int, error)) error {
 	n, err := read(r.lines.space())
-	r.count.bytesIn.Add(int64(n))
+	r.cfg.Traffic.In.Add(int64(n))
 	r.lines.read(n)
 	for {
 		line, ok := r.lines.next()

@@ -328,7 +328,7 @@ func (c *Conn) turn(fd uintptr) verdict {
 	q := &c.out
 	if len(q.rest) > 0 {
 		n, err := c.writeSome(fd, q.rest)
-		c.count.bytesOut.Add(int64(n))
+		c.cfg.Traffic.Out.Add(int64(n))
 		q.rest = q.rest[n:]
 		switch {
 		case err != nil:
@@ -361,7 +361,7 @@ func (c *Conn) turn(fd uintptr) verdict {
 
 	bytes := q.bytes()
 	n, err := c.writeSome(fd, bytes)
-	c.count.bytesOut.Add(int64(n))
+	c.cfg.Traffic.Out.Add(int64(n))
 	more := c.written(n, err == nil)
 	switch {
 	case err != nil:
