@@ -3,9 +3,9 @@ package mcppool
 import (
 	"context"
 	"errors"
-	"fmt"
-	"runtime"
 	"time"
+
+	"github.com/mcppool/mcppool/internal/turn"
 )
 
 // What sends a borrower on to a new session, since nothing was sent to this one.
@@ -51,7 +51,7 @@ func (p *Pool) borrowAgain(ctx context.Context, s *session, srv *Server, check f
 // settle waits until s, which the caller has joined, is connected and its turn the
 // caller's; or a session that replaces s. deaths is how many sessions the caller
 // has seen die.
-func (p *Pool) settle(ctx context.Context, s *session, w *turn, k key, srv *Server, check func() bool, deaths int) (_ *session, err error) {
+func (p *Pool) settle(ctx context.Context, s *session, w *turn.Place, k key, srv *Server, check func() bool, deaths int) (_ *session, err error) {
 	for err == nil {
 		if err = s.await(ctx, w, check); err == nil {
 			return s, nil
@@ -91,7 +91,7 @@ func (p *Pool) settle(ctx context.Context, s *session, w *turn, k key, srv *Serv
 
 // joinLocked finds or begins the session of k, counts the caller as in flight, and
 // gives it its turn or its place in line. The caller must hold p.mu.
-func (p *Pool) joinLocked(ctx context.Context, k key, srv *Server) (*session, *turn, error) {
+func (p *Pool) joinLocked(ctx context.Context, k key, srv *Server) (*session, *turn.Place, error) {
 	if p.closed {
 		return nil, nil, ErrClosed
 	}
@@ -116,7 +116,7 @@ func (p *Pool) joinLocked(ctx context.Context, k key, srv *Server) (*session, *t
 		if s.state == stateQueued {
 			p.waiting++
 		}
-		return s, s.turns.take(), nil
+		return s, s.turns.Take(), nil
 	}
 	s = p.takeSpareLocked(k, srv)
 	if s == nil {
@@ -125,7 +125,7 @@ func (p *Pool) joinLocked(ctx context.Context, k key, srv *Server) (*session, *t
 			return nil, nil, err
 		}
 	}
-	return s, s.turns.take(), nil
+	return s, s.turns.Take(), nil
 }
 
 // leastBusyLocked is the session of a shared server with the fewest borrowers,
@@ -155,7 +155,7 @@ func (p *Pool) leastBusyLocked(k key, srv *Server) *session {
 // s first if why isn't empty. The last to leave files s as idle, closes it when it
 // is unlinked, and gives its connect up when that isn't done. The caller must hold
 // p.mu.
-func (p *Pool) leaveLocked(s *session, w *turn, why CloseReason, now moment) {
+func (p *Pool) leaveLocked(s *session, w *turn.Place, why CloseReason, now moment) {
 	if why != "" {
 		p.unlinkLocked(s, why)
 	}
@@ -174,13 +174,13 @@ func (p *Pool) leaveLocked(s *session, w *turn, why CloseReason, now moment) {
 	}
 	if s.inFlight > 0 {
 		p.betweenTurnsLocked(s, w, now)
-		s.turns.leave(w)
+		s.turns.Leave(w)
 		if !s.linked {
-			s.turns.moveOn()
+			s.turns.MoveOn()
 		}
 		return
 	}
-	s.turns.leave(w)
+	s.turns.Leave(w)
 	switch {
 	case !s.linked:
 		if s.reason == "" {
@@ -209,9 +209,9 @@ const burst = time.Second
 // has kept others waiting for long: with calls that never pause it would never be
 // idle. Those in line move on to its successor, which queues like any other. The
 // caller must hold p.mu.
-func (p *Pool) betweenTurnsLocked(s *session, w *turn, now moment) {
+func (p *Pool) betweenTurnsLocked(s *session, w *turn.Place, now moment) {
 	switch {
-	case s.turns.overlap || !s.linked || s.state != stateLive || w != nil && !w.gone:
+	case s.turns.Overlap || !s.linked || s.state != stateLive || w.Waits():
 		// It isn't the end of a turn.
 	case p.dueLocked(s):
 		p.recycleLocked(s, true)
@@ -254,128 +254,4 @@ func (p *Pool) countLocked(s *session, how outcome) {
 	if how != outcomeNotSent {
 		s.calls++
 	}
-}
-
-// await waits until s is connected and the caller has its turn, and looks then
-// whether s may still be used.
-func (s *session) await(ctx context.Context, w *turn, check func() bool) error {
-	select {
-	case <-s.ready:
-	default:
-		if s.admitted != nil {
-			if err := s.awaitPlace(ctx); err != nil {
-				return err
-			}
-		}
-		if err := s.awaitConnect(ctx); err != nil {
-			return err
-		}
-		if err := ask(check); err != nil {
-			return err
-		}
-	}
-	if s.connectErr != nil {
-		return s.connectErr
-	}
-	if w != nil {
-		if err := s.awaitTurn(ctx, w); err != nil {
-			return err
-		}
-	}
-	return s.usable(ctx, check)
-}
-
-// awaitConnect waits for the connect. A close, the caller's ctx and the end of the
-// connect may tie: the close wins over the connect in usable, and ctx over
-// neither, since what it would waste is there.
-func (s *session) awaitConnect(ctx context.Context) (err error) {
-	defer func(end func(error)) { end(err) }(s.wait(ctx, WaitConnect))
-	select {
-	case <-s.ready:
-		return s.connectErr
-	case <-s.killed:
-		return s.cause
-	case <-s.pool.done:
-		return ErrClosed
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// errTooLong becomes a BusyError for the caller.
-var errTooLong = fmt.Errorf("%w: waited at a limit for as long as MaxWait allows", ErrBusy)
-
-// awaitPlace waits at a limit.
-func (s *session) awaitPlace(ctx context.Context) (err error) {
-	select {
-	case <-s.admitted:
-		return nil
-	default:
-	}
-	defer func(end func(error)) { end(err) }(s.wait(ctx, WaitLimit))
-	var tooLong <-chan time.Time
-	if d := s.pool.maxWait(); d > 0 {
-		timer := time.NewTimer(d)
-		defer timer.Stop()
-		tooLong = timer.C
-	}
-	select {
-	case <-s.admitted:
-		return nil
-	case <-s.killed:
-		return s.cause
-	case <-s.pool.done:
-		return ErrClosed
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-tooLong:
-		return errTooLong
-	}
-}
-
-// usable looks at s right before it is used: by then it may have been killed,
-// replaced or lost, and the caller may be late or its configuration changed.
-func (s *session) usable(ctx context.Context, check func() bool) error {
-	switch {
-	case s.isKilled():
-		return s.cause
-	case s.isLost(): // before stale, which it makes it: deaths are counted
-		return errDead
-	case s.stale.Load():
-		return errStale
-	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	if s.suspect.Load() {
-		if err := s.reassure(ctx); err != nil {
-			return err
-		}
-	}
-	return ask(check)
-}
-
-// ask runs a Check. One that panics counts as a no.
-func ask(check func() bool) (err error) {
-	if check == nil {
-		return nil
-	}
-	defer func() {
-		if v := recover(); v != nil {
-			err = fmt.Errorf("%w (Check panicked: %s)", ErrServerClosed, panicText(v))
-		}
-	}()
-	if !check() {
-		return ErrServerClosed
-	}
-	return nil
-}
-
-// panicText is what is safe to say of a panic's value: the runtime's own words,
-// or else its type.
-func panicText(v any) string {
-	if err, ok := v.(runtime.Error); ok {
-		return err.Error()
-	}
-	return fmt.Sprintf("a %T", v)
 }

@@ -385,7 +385,12 @@ func TestNoSecretOfAChildThatDoesNotStartIsTold(t *testing.T) {
 		_, err := l.p.CallTool(t.Context(), dying, mcppool.Call{Tool: "sleep", Scope: "a", Args: map[string]int{"ms": 60000}})
 		return err
 	})
-	require.Eventually(t, func() bool { return l.p.Stats().Live == 1 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool {
+		for i := range l.p.SessionsOf("a") {
+			return i.Tool == "sleep"
+		}
+		return false
+	}, 10*time.Second, time.Millisecond)
 	l.look()
 	waiting := after(func() error {
 		_, err := l.p.CallTool(t.Context(), dying, mcppool.Call{Tool: "tell", Scope: "b"})

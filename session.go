@@ -13,6 +13,7 @@ import (
 	"github.com/mcppool/mcppool/internal/fairqueue"
 	"github.com/mcppool/mcppool/internal/idle"
 	"github.com/mcppool/mcppool/internal/redact"
+	"github.com/mcppool/mcppool/internal/turn"
 )
 
 // session is one connection of one (server, scope): for stdio, one process
@@ -73,12 +74,12 @@ type session struct {
 	oneShot       bool
 	shared        bool
 	spare         bool
-	refill        bool // its server wants spares, which are seen to when it is given back
-	process       bool // it counts in the tallies once it has started
-	trial         bool // of a server that was held off
-	ran           bool // it has started
-	inFlight      int  // borrowers, waiting ones included
-	turns         turns
+	refill        bool               // its server wants spares, which are seen to when it is given back
+	process       bool               // it counts in the tallies once it has started
+	trial         bool               // of a server that was held off
+	ran           bool               // it has started
+	inFlight      int                // borrowers, waiting ones included
+	turns         turn.Line          // who may call: one borrower, and the others wait in order
 	cancelConnect context.CancelFunc // while connecting
 	reason        CloseReason        // of the unlinking, or of the kill if that came first
 	calls         uint64
@@ -202,7 +203,7 @@ func (p *Pool) assignLocked(s *session, k key, srv *Server) {
 	s.key = k
 	s.shared = srv.Shared
 	s.refill = srv.Spares > 0
-	s.turns.overlap = srv.Concurrent
+	s.turns.Overlap = srv.Concurrent
 	if k.scope != "" {
 		sc := p.scopes[k.scope]
 		if sc == nil {
@@ -281,7 +282,7 @@ func (p *Pool) unfileLocked(s *session, list *idle.Lists[*session]) {
 		p.kept--
 	}
 	s.stale.Store(true)
-	s.turns.moveOn()
+	s.turns.MoveOn()
 	list.Leave(&s.idle)
 }
 

@@ -54,7 +54,7 @@ func (p *Pool) checkHealth(ctx context.Context) {
 	}
 	for _, s := range idle {
 		s.inFlight++
-		s.turns.take() // nobody has it
+		s.turns.Take() // nobody has it
 		p.idle.Remove(&s.idle)
 	}
 	p.mu.Unlock()

@@ -1,0 +1,83 @@
+// Package turn keeps who may use a thing: one at a time, in order of arrival.
+package turn
+
+import "container/list"
+
+// Line is the turn to use something, and the line of those who wait for it. Its
+// zero value is ready. Its owner's lock protects it, so that whoever comes later
+// under that lock is behind.
+type Line struct {
+	// Overlap means that there are no turns: all may go at once. It must not change
+	// while somebody is in the line.
+	Overlap bool
+
+	taken bool
+	line  list.List // of *Place
+}
+
+// Place is a place in a line. Nil is the turn itself.
+type Place struct {
+	at     *list.Element
+	called chan struct{}
+	moved  bool
+	gone   bool // it isn't in the line any more
+}
+
+// Called is closed when the wait is over: the turn is the waiter's, or Moved says
+// that it never will be.
+func (w *Place) Called() <-chan struct{} { return w.called }
+
+// Moved reports, once Called is closed, that the waiter was sent on.
+func (w *Place) Moved() bool { return w.moved }
+
+// Waits reports that w is still in the line. The owner's lock protects it.
+func (w *Place) Waits() bool { return w != nil && !w.gone }
+
+// Take gives the turn, which is nil, or a place in the line.
+func (l *Line) Take() *Place {
+	switch {
+	case l.Overlap:
+		return nil
+	case !l.taken:
+		l.taken = true
+		return nil
+	}
+	w := &Place{called: make(chan struct{})}
+	w.at = l.line.PushBack(w)
+	return w
+}
+
+// Leave gives up the turn, which the first in line gets, or a place.
+func (l *Line) Leave(w *Place) {
+	switch {
+	case l.Overlap || w != nil && w.moved:
+	case w.Waits():
+		l.remove(w)
+	default:
+		if front := l.line.Front(); front != nil {
+			l.call(front, false)
+		} else {
+			l.taken = false
+		}
+	}
+}
+
+// MoveOn sends the first in line on. That one sends the next when it leaves, so
+// that they arrive elsewhere in order.
+func (l *Line) MoveOn() {
+	if front := l.line.Front(); front != nil {
+		l.call(front, true)
+	}
+}
+
+func (l *Line) call(front *list.Element, moved bool) {
+	w := front.Value.(*Place)
+	l.remove(w)
+	w.moved = moved
+	close(w.called)
+}
+
+func (l *Line) remove(w *Place) {
+	w.gone = true
+	l.line.Remove(w.at)
+}
