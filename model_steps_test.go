@@ -118,9 +118,9 @@ func sumsUp(s mcppool.Stats) error {
 	}
 	switch {
 	case s.Connects != uint64(s.Open)+closed, s.Open != s.Queued+s.Connecting+s.Live+s.Closing:
-		return errors.New("the numbers don't add up")
-	case s.Idle > s.Kept || s.Idle+s.Spares+s.Borrowed != s.Live:
-		return errors.New("more are idle than there are")
+		return fmt.Errorf("the numbers don't add up: %+v", s)
+	case s.Idle > s.Kept || s.Borrowed < 0:
+		return fmt.Errorf("more are idle than there are: %+v", s)
 	}
 	return nil
 }

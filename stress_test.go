@@ -201,13 +201,8 @@ func TestStressKeepsTheInvariants(t *testing.T) {
 					}
 					w.mu.Unlock()
 				}
-				s := p.Stats()
-				var closed uint64
-				for _, n := range s.Closed {
-					closed += n
-				}
-				if s.Connects != uint64(s.Open)+closed || s.Open != s.Connecting+s.Live+s.Closing {
-					t.Errorf("the numbers don't add up: %+v", s)
+				if err := sumsUp(p.Stats()); err != nil {
+					t.Error(err)
 				}
 				if err := mcppool.CheckInvariants(p); err != nil {
 					t.Error(err)
@@ -217,6 +212,7 @@ func TestStressKeepsTheInvariants(t *testing.T) {
 	}
 	wg.Wait()
 	require.NoError(t, p.Close())
+	require.NoError(t, sumsUp(p.Stats()))
 	require.Zero(t, mcppool.Remembered(p))
 	for _, c := range w.clients {
 		require.EqualValues(t, 1, c.closes.Load(), "each client is closed exactly once")
