@@ -37,6 +37,7 @@ func (p *Pool) borrow(ctx context.Context, srv *Server, scope string, check func
 // borrowAgain exchanges a borrowed session that was lost before anything was
 // sent to it for a new one, once. On an error nothing is borrowed any more.
 func (p *Pool) borrowAgain(ctx context.Context, s *session, srv *Server, check func() bool) (*session, error) {
+	p.logRetry(s, CloseCrashed)
 	p.mu.Lock()
 	k := s.key
 	p.leaveLocked(s, nil, CloseCrashed, p.now())
@@ -54,6 +55,7 @@ func (p *Pool) borrowAgain(ctx context.Context, s *session, srv *Server, check f
 func (p *Pool) settle(ctx context.Context, s *session, w *turn.Place, k key, srv *Server, check func() bool, deaths int) (_ *session, err error) {
 	for err == nil {
 		if err = s.await(ctx, w, check); err == nil {
+			p.logBorrowed(s)
 			return s, nil
 		}
 		why := CloseReason("")
@@ -78,6 +80,7 @@ func (p *Pool) settle(ctx context.Context, s *session, w *turn.Place, k key, srv
 			}
 			err = p.busyLocked(p.fullLocked(s.group, s.scope))
 		}
+		old := s
 		p.leaveLocked(s, w, why, p.now())
 		if err == errStale || err == errDead || err == errWedged {
 			// Under the same lock, so that no close of the server can pass
@@ -85,6 +88,9 @@ func (p *Pool) settle(ctx context.Context, s *session, w *turn.Place, k key, srv
 			s, w, err = p.joinLocked(ctx, k, srv)
 		}
 		p.mu.Unlock()
+		if err == nil && why != "" {
+			p.logRetry(old, why)
+		}
 	}
 	return nil, err
 }
@@ -238,14 +244,17 @@ func (p *Pool) trimLocked(spared *session) {
 	}
 }
 
-// giveBack ends a borrow that was for one call; why isn't empty when s must serve
-// nobody else.
+// giveBack ends a borrow; why isn't empty when s must serve nobody else. A borrow
+// that was for one call has an outcome.
 func (p *Pool) giveBack(s *session, why CloseReason, how outcome) {
 	p.mu.Lock()
-	p.countLocked(s, how)
+	if how != outcomeNone {
+		p.countLocked(s, how)
+	}
 	// The time is read under the lock, so that idle sessions are filed in order.
 	p.leaveLocked(s, nil, why, p.now())
 	p.mu.Unlock()
+	p.logReleased(s, why)
 }
 
 // countLocked counts a call that has ended. The caller must hold p.mu.

@@ -78,6 +78,7 @@ func (s *session) call(ctx context.Context, req *mcp.CallToolRequest, call *Call
 	case res != nil && res.IsError:
 		done.how = outcomeToolError
 	}
+	s.pool.logCall(s, call.Tool, begun, done.how)
 	if t.CallEnd != nil {
 		t.CallEnd(ctx, s.borrowedOrigin(), call.Tool, CallDone{
 			Took: s.pool.now() - begun, Outcome: outcomes[done.how], RequestID: *id, Err: err,

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"net/http"
-	"sync"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
@@ -41,6 +39,7 @@ func (p *Pool) dialDefault(ctx context.Context, s *session) (Client, error) {
 		MaxMessageSize: p.opts.maxMessageSize(),
 		CloseTimeout:   p.opts.closeTimeout(),
 		Traffic:        &p.traffic,
+		Web:            &p.web,
 		Hurry:          s.hurry,
 		Handlers:       p.handlersOf(s),
 		UnknownContent: unknownContent,
@@ -65,9 +64,7 @@ func (p *Pool) dialDefault(ctx context.Context, s *session) (Client, error) {
 			p.trace.Stderr(s.origin(), secrets.Piece(string(line), false))
 		}
 	}
-	if srv.IsHTTP() {
-		cfg.Web = p.web.transport()
-	} else {
+	if !srv.IsHTTP() {
 		cfg.Env = childenv.Build(p.opts.InheritEnv, srv.Env)
 	}
 	var err error
@@ -144,30 +141,5 @@ func (c *defaultClient) error(err error) error {
 		return &notSentError{c.redact.Error(notSent.Err)}
 	default:
 		return c.redact.Error(err)
-	}
-}
-
-// web is a pool's own HTTP connections, which end with it. They are made for the
-// first server at a URL.
-type web struct {
-	once sync.Once
-	t    *http.Transport
-}
-
-func (w *web) transport() *http.Transport {
-	w.once.Do(func() {
-		if t, ok := http.DefaultTransport.(*http.Transport); ok {
-			w.t = t.Clone()
-		} else {
-			w.t = &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true}
-		}
-	})
-	return w.t
-}
-
-// close must not be called while a connect is under way.
-func (w *web) close() {
-	if w.t != nil {
-		w.t.CloseIdleConnections()
 	}
 }

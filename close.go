@@ -127,7 +127,7 @@ func (p *Pool) Close() error {
 	p.mu.Unlock()
 	<-p.empty
 	p.wg.Wait()
-	p.web.close()
+	p.web.Close()
 	return nil
 }
 

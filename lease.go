@@ -72,9 +72,7 @@ func (l *lease) end(why CloseReason) bool {
 		why = l.why
 	}
 	l.mu.Unlock()
-	l.p.mu.Lock()
-	l.p.leaveLocked(l.s, nil, why, l.p.now())
-	l.p.mu.Unlock()
+	l.p.giveBack(l.s, why, outcomeNone)
 	return true
 }
 

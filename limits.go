@@ -189,7 +189,7 @@ func (p *Pool) admitLocked() {
 			p.killLocked(s, err, CloseStartFailed)
 			continue
 		}
-		p.noteGrantLocked(p.now())
+		p.pace.Note(p.now())
 		p.waiting -= s.inFlight
 		s.place = nil
 		close(s.admitted)
@@ -277,20 +277,6 @@ func (p *Pool) neededLocked(s *session) bool {
 
 // busyLocked is the refusal at a limit. The caller must hold p.mu.
 func (p *Pool) busyLocked(l limit, value int) *BusyError {
-	// As many starts as there are callers ahead, at the pace of the last ones.
-	after := time.Duration(p.waiting+1) * p.grantGap
-	return &BusyError{Limit: l.String(), Max: value, Waiting: p.waiting, RetryAfter: min(max(after, minRetryAfter), maxRetryAfter)}
-}
-
-const (
-	minRetryAfter = 100 * time.Millisecond
-	maxRetryAfter = 30 * time.Second
-)
-
-// noteGrantLocked keeps the average time between grants.
-func (p *Pool) noteGrantLocked(now moment) {
-	if p.lastGrant != 0 {
-		p.grantGap += (now - p.lastGrant - p.grantGap) / 4
-	}
-	p.lastGrant = now
+	// As many starts as there are callers ahead.
+	return &BusyError{Limit: l.String(), Max: value, Waiting: p.waiting, RetryAfter: p.pace.For(p.waiting + 1)}
 }

@@ -5,8 +5,10 @@ import (
 	"log/slog"
 )
 
-// The log has one line for each event of a session's life. The attributes are
-// always the same: session, server, reason, err.
+// The log has one line for each event: at Debug what happens with every call, at
+// Info the beginning and the end of a session, at Warn what went wrong with one.
+// The attributes are always the same: session, server, reason, err, tool, outcome,
+// took, and oneshot.
 
 func (p *Pool) log(level slog.Level, msg string, s *session, attrs ...slog.Attr) {
 	l := p.opts.Logger
@@ -15,6 +17,42 @@ func (p *Pool) log(level slog.Level, msg string, s *session, attrs ...slog.Attr)
 	}
 	attrs = append(attrs, slog.String("session", s.id), slog.String("server", s.label))
 	l.LogAttrs(context.Background(), level, msg, attrs...)
+}
+
+// debug is log for what happens with every call, which must cost nothing when
+// nobody listens.
+func (p *Pool) debug(msg string, s *session, attrs func() []slog.Attr) {
+	if l := p.opts.Logger; l != nil && l.Enabled(context.Background(), slog.LevelDebug) {
+		p.log(slog.LevelDebug, msg, s, attrs()...)
+	}
+}
+
+func (p *Pool) logBorrowed(s *session) {
+	p.debug("mcppool: session borrowed", s, func() []slog.Attr { return nil })
+}
+
+// logReleased tells why, unless it is empty, the session serves nobody else.
+func (p *Pool) logReleased(s *session, why CloseReason) {
+	p.debug("mcppool: session released", s, func() []slog.Attr {
+		if why == "" {
+			return nil
+		}
+		return []slog.Attr{slog.String("reason", string(why))}
+	})
+}
+
+func (p *Pool) logCall(s *session, tool string, begun moment, how outcome) {
+	p.debug("mcppool: tool call ended", s, func() []slog.Attr {
+		return []slog.Attr{
+			slog.String("tool", tool), slog.String("outcome", string(outcomes[how])), slog.Duration("took", p.now()-begun),
+		}
+	})
+}
+
+// logRetry tells that a caller goes on to another session, since nothing was sent
+// to this one.
+func (p *Pool) logRetry(s *session, why CloseReason) {
+	p.log(slog.LevelWarn, "mcppool: session was lost before it was used, and is replaced", s, slog.String("reason", string(why)))
 }
 
 func (p *Pool) logOpened(s *session, oneShot bool) {

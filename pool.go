@@ -31,7 +31,7 @@ type Pool struct {
 	eras  eras
 	// traffic counts the bytes of all processes.
 	traffic mcpconn.Traffic
-	web     web // of the clients of servers at a URL
+	web     mcpconn.Web // connections to servers at a URL
 	// empty is closed once the pool is closed and has no session left.
 	empty chan struct{}
 	// wg counts the goroutines of the pool: connects, closes and the reaper. It
@@ -54,13 +54,12 @@ type Pool struct {
 	reaper        reaper
 	watching      bool // the goroutines of watch.go are there
 
-	limits    Limits
-	starting  int // connects under way
-	tally     tally
-	queue     fairqueue.Queue[*session] // those that wait for a place
-	waiting   int                       // callers that wait for those
-	lastGrant moment                    // when the last one got its place
-	grantGap  time.Duration             // about how long it takes until the next
+	limits   Limits
+	starting int // connects under way
+	tally    tally
+	queue    fairqueue.Queue[*session] // those that wait for a place
+	waiting  int                       // callers that wait for those
+	pace     fairqueue.Pace            // at which they get one
 
 	states   [stateClosed]int // open sessions by state
 	connects uint64           // sessions begun

@@ -17,7 +17,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -40,7 +39,7 @@ type Config struct {
 
 	URL    string // streamable HTTP, or SSE where the path ends in "/sse"
 	Header map[string]string
-	Web    *http.Transport // required with URL
+	Web    *Web // required with URL
 
 	Era    Era
 	Eras   *Eras    // memory of the eras of commands, under EraKey; nil for none

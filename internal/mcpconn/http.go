@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 
 	"github.com/mark3labs/mcp-go/client"
 	"github.com/mark3labs/mcp-go/client/transport"
@@ -18,7 +19,7 @@ import (
 func dialHTTP(ctx context.Context, cfg *Config) (_ *Conn, err error) {
 	c := &Conn{cfg: cfg, done: make(chan struct{})}
 	quiet := slog.New(slog.DiscardHandler)
-	web := &http.Client{Transport: cfg.Web}
+	web := &http.Client{Transport: cfg.Web.transport()}
 	if isSSE(cfg.URL) {
 		c.sender, err = transport.NewSSE(cfg.URL, transport.WithHeaders(cfg.Header),
 			transport.WithHTTPClient(web), transport.WithSSELogger(quiet))
@@ -61,6 +62,31 @@ func dialHTTP(ctx context.Context, cfg *Config) (_ *Conn, err error) {
 		return nil, &StartError{Phase: "connect", Err: plain(err)}
 	}
 	return c, nil
+}
+
+// Web is the HTTP connections that several Conns share, and nobody else. They are
+// made for the first. Its zero value is ready.
+type Web struct {
+	once sync.Once
+	t    *http.Transport
+}
+
+func (w *Web) transport() *http.Transport {
+	w.once.Do(func() {
+		if t, ok := http.DefaultTransport.(*http.Transport); ok {
+			w.t = t.Clone()
+		} else {
+			w.t = &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true}
+		}
+	})
+	return w.t
+}
+
+// Close ends the connections. No Dial may be under way.
+func (w *Web) Close() {
+	if w.t != nil {
+		w.t.CloseIdleConnections()
+	}
 }
 
 // isSSE tells the older HTTP+SSE transport from streamable HTTP, by the path

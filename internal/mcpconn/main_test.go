@@ -3,7 +3,6 @@ package mcpconn_test
 import (
 	"context"
 	"encoding/json"
-	"net/http"
 	"net/http/httptest"
 	"os"
 	"testing"
@@ -57,9 +56,9 @@ func full(t testing.TB, era mcpconn.Era) mcpconn.Config {
 func overHTTP(t testing.TB, era mcpconn.Era) mcpconn.Config {
 	t.Helper()
 	ts := httptest.NewServer(server.NewStreamableHTTPServer(offering.New()))
-	web := http.DefaultTransport.(*http.Transport).Clone()
+	web := new(mcpconn.Web)
 	t.Cleanup(func() {
-		web.CloseIdleConnections()
+		web.Close()
 		ts.CloseClientConnections()
 		ts.Close()
 	})
