@@ -58,6 +58,7 @@ func TestLogTellsOfBorrowsAtDebugOfSessionsAtInfoAndOfTroubleAtWarn(t *testing.T
 		f := &fakes{connectTime: time.Second}
 		p := newPool(t, f, &mcppool.Options{Logger: book.logger(slog.LevelDebug)})
 		require.NoError(t, call(t.Context(), p, stdio, "s"))
+		synctest.Wait()
 		require.ElementsMatch(t, []string{
 			`level=INFO msg="session opened" took=1s oneshot=false`,
 			`level=DEBUG msg="session borrowed"`,
