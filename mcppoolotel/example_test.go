@@ -80,6 +80,8 @@ func Example() {
 	// invoke_agent
 	//   tools/call add
 	//     mcppool.connect
+	//       mcppool.spawn
+	//       mcppool.handshake
 	//     mcppool.wait.connect
 	//   tools/call add
 	// mcppool.call.ended mcppool.call.outcome=ok,mcppool.pool.name=tools 2

@@ -458,6 +458,7 @@ func TestObserveTellsWhatStatsTell(t *testing.T) {
 		}, points(all["mcppool.session.count"]))
 		one := func(n float64) map[string]float64 { return map[string]float64{"mcppool.pool.name=a": n} }
 		require.Equal(t, one(1), points(all["mcppool.session.idle.count"]))
+		require.Equal(t, one(1), points(all["mcppool.session.borrowed.count"]))
 		require.Equal(t, one(0), points(all["mcppool.session.spare.count"]))
 		require.Equal(t, one(2), points(all["mcppool.process.count"]))
 		require.Equal(t, one(0), points(all["mcppool.waiting.count"]))
@@ -487,8 +488,7 @@ func TestWaitsAndConnectsAreMeasured(t *testing.T) {
 		require.Equal(t, "s", all["mcppool.connect.duration"].Unit)
 		require.Equal(t, map[string]float64{"mcppool.wait.for=connect": 6}, points(all["mcppool.wait.duration"]))
 		require.Equal(t, map[string]float64{
-			"mcppool.connect.spare=false,network.transport=pipe": 3,
-			"mcppool.connect.spare=false":                        3,
+			"mcppool.connect.spare=false,network.transport=pipe": 6,
 		}, points(all["mcppool.connect.duration"]))
 		require.Len(t, b.named("mcppool.wait.connect"), 1, "outside of any trace a wait is no span")
 	})

@@ -69,8 +69,8 @@ type Metrics struct {
 	waits, connects, calls *prometheus.HistogramVec
 	breaker                *prometheus.CounterVec
 
-	sessions, kept, idle, spares, processes, waiting *prometheus.Desc
-	begun, opened, failures, closed, ended           *prometheus.Desc
+	sessions, kept, idle, borrowed, spares, processes, waiting *prometheus.Desc
+	begun, opened, failures, closed, ended, sent, received     *prometheus.Desc
 }
 
 // New makes the metrics of a pool that is yet to be made: its Trace goes into
@@ -114,6 +114,7 @@ func New(opts *Options) *Metrics {
 	m.sessions = desc("mcppool_sessions", "Sessions that are not closed, by state.", "state")
 	m.kept = desc("mcppool_kept_sessions", "Sessions that calls can find.")
 	m.idle = desc("mcppool_idle_sessions", "Kept sessions that nobody borrows.")
+	m.borrowed = desc("mcppool_borrowed_sessions", "Connected sessions that somebody borrows.")
 	m.spares = desc("mcppool_spare_sessions", "Connected sessions in hand for calls to come.")
 	m.processes = desc("mcppool_processes", "Child processes that have not ended.")
 	m.waiting = desc("mcppool_waiting_callers", "Callers that wait at a limit.")
@@ -122,6 +123,8 @@ func New(opts *Options) *Metrics {
 	m.failures = desc("mcppool_connect_failures_total", "Sessions that did not connect.")
 	m.closed = desc("mcppool_sessions_closed_total", "Sessions ended, by reason.", "reason")
 	m.ended = desc("mcppool_calls_total", "Tool calls that have ended, by how.", "outcome")
+	m.sent = desc("mcppool_sent_bytes_total", "Bytes written to child processes.")
+	m.received = desc("mcppool_received_bytes_total", "Bytes read from child processes.")
 	return m
 }
 
@@ -188,7 +191,8 @@ func (m *Metrics) Describe(ch chan<- *prometheus.Desc) {
 	m.calls.Describe(ch)
 	m.breaker.Describe(ch)
 	for _, d := range []*prometheus.Desc{
-		m.sessions, m.kept, m.idle, m.spares, m.processes, m.waiting, m.begun, m.opened, m.failures, m.closed, m.ended,
+		m.sessions, m.kept, m.idle, m.borrowed, m.spares, m.processes, m.waiting,
+		m.begun, m.opened, m.failures, m.closed, m.ended, m.sent, m.received,
 	} {
 		ch <- d
 	}
@@ -218,12 +222,15 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 	gauge(m.sessions, s.Closing, "closing")
 	gauge(m.kept, s.Kept)
 	gauge(m.idle, s.Idle)
+	gauge(m.borrowed, s.Borrowed)
 	gauge(m.spares, s.Spares)
 	gauge(m.processes, s.Processes)
 	gauge(m.waiting, s.Waiting)
 	counter(m.begun, s.Connects)
 	counter(m.opened, s.Opened)
 	counter(m.failures, s.Failures)
+	counter(m.sent, uint64(s.BytesSent))
+	counter(m.received, uint64(s.BytesReceived))
 	for outcome, n := range s.Outcomes {
 		counter(m.ended, n, string(outcome))
 	}

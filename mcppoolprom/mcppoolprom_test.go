@@ -137,8 +137,8 @@ func TestEachGaugeShowsItsOwnNumber(t *testing.T) {
 			go func() { ended <- call(t.Context(), p, command, scope, "sleep") }()
 			synctest.Wait()
 		}
-		// Three calls in a scope for three, and three that wait for a fourth.
-		for _, command := range []string{"1", "2", "3", "4", "4", "4"} {
+		// Three calls in a scope for three, and six that wait for a fourth.
+		for _, command := range []string{"1", "2", "3", "4", "4", "4", "4", "4", "4"} {
 			begin(command, "full")
 		}
 		time.Sleep(50 * time.Millisecond)
@@ -148,7 +148,7 @@ func TestEachGaugeShowsItsOwnNumber(t *testing.T) {
 		want := map[string]int{
 			"mcppool_sessions{queued}": s.Queued, "mcppool_sessions{connecting}": s.Connecting,
 			"mcppool_sessions{live}": s.Live, "mcppool_sessions{closing}": s.Closing, "mcppool_kept_sessions": s.Kept,
-			"mcppool_idle_sessions": s.Idle, "mcppool_spare_sessions": s.Spares, "mcppool_processes": s.Processes,
+			"mcppool_idle_sessions": s.Idle, "mcppool_borrowed_sessions": s.Borrowed, "mcppool_spare_sessions": s.Spares, "mcppool_processes": s.Processes,
 			"mcppool_waiting_callers": s.Waiting,
 		}
 		differ := make(map[int]string)
@@ -171,7 +171,7 @@ func TestEachGaugeShowsItsOwnNumber(t *testing.T) {
 			}
 		}
 		require.Equal(t, want, got)
-		for range 8 {
+		for range 11 {
 			require.NoError(t, <-ended)
 		}
 	})
