@@ -141,16 +141,19 @@ func (o *Options) validate() error {
 	if o.CloseTimeout < 0 {
 		return &ConfigError{Field: "Options.CloseTimeout", Reason: "is negative: a close must end"}
 	}
-	for field, negative := range map[string]bool{
-		"ProbeTimeout":      o.ProbeTimeout < 0,
-		"HealthInterval":    o.HealthInterval < 0,
-		"Backoff.After":     o.Backoff.After < 0,
-		"Backoff.Initial":   o.Backoff.Initial < 0,
-		"Backoff.Max":       o.Backoff.Max < 0,
-		"Backoff.MinUptime": o.Backoff.MinUptime < 0,
+	for _, f := range [...]struct {
+		name  string
+		value time.Duration
+	}{
+		{"ProbeTimeout", o.ProbeTimeout},
+		{"HealthInterval", o.HealthInterval},
+		{"Backoff.After", time.Duration(o.Backoff.After)},
+		{"Backoff.Initial", o.Backoff.Initial},
+		{"Backoff.Max", o.Backoff.Max},
+		{"Backoff.MinUptime", o.Backoff.MinUptime},
 	} {
-		if negative {
-			return &ConfigError{Field: "Options." + field, Reason: "is negative, which means nothing here"}
+		if f.value < 0 {
+			return &ConfigError{Field: "Options." + f.name, Reason: "is negative, which means nothing here"}
 		}
 	}
 	for _, name := range o.InheritEnv {
