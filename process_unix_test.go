@@ -3,6 +3,7 @@
 package mcppool_test
 
 import (
+	"context"
 	"os"
 	"strconv"
 	"strings"
@@ -10,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/mcppool/mcppool"
 )
 
 func processExists(pid int) bool { return syscall.Kill(pid, 0) != syscall.ESRCH }
@@ -36,4 +39,14 @@ func children(t testing.TB) []int {
 		}
 	}
 	return all
+}
+
+func TestNoProcessIsLeftByATraceThatPanics(t *testing.T) {
+	p := realPool(t, &mcppool.Options{Trace: &mcppool.Trace{
+		ProcessStarted: func(context.Context, mcppool.Origin, int) { panic("oops") },
+	}})
+	_, err := p.CallTool(t.Context(), real(t, "state"), mcppool.Call{Tool: "pid", Scope: "s"})
+	require.ErrorContains(t, err, "panicked")
+	require.NoError(t, p.Close())
+	require.Empty(t, children(t))
 }

@@ -88,11 +88,18 @@ func (d *childDialer) start(ctx context.Context) (*Conn, error) {
 	if err != nil {
 		return nil, &StartError{Phase: "start", Err: err}
 	}
+	c.child, c.sender = child, child
+	told := false
+	defer func() {
+		if !told { // OnStart panics
+			c.discard()
+		}
+	}()
 	if d.cfg.OnStart != nil {
 		d.cfg.OnStart(child.Pid())
 	}
+	told = true
 	growStack()
-	c.child, c.sender = child, child
 	d.wire = &wire{Interface: child}
 	// How long a server may be silent is decided by a question.
 	opts := append(d.cfg.clientOptions(), client.WithDiscoverTimeout(-1))
