@@ -72,9 +72,11 @@ type Page struct {
 	tracks   map[string]*track // by session: those of open, and of closed
 	open     int               // tracks of open sessions
 	closed   []*track          // recently closed ones, the oldest first
+	running  map[string]int64  // by session that is being connected: since when its process runs
 	breakers map[string]mcppool.BreakerState
 	lastSeq  uint64
 	calls    ring[event]
+	output   output
 	events   ring[event] // all other ones
 }
 
@@ -84,8 +86,10 @@ func New(opts *Options) *Page {
 	p := &Page{
 		origin:   http.NewCrossOriginProtection(),
 		tracks:   make(map[string]*track),
+		running:  make(map[string]int64),
 		breakers: make(map[string]mcppool.BreakerState),
 		calls:    ring[event]{max: maxEvents},
+		output:   output{lines: ring[event]{max: maxLines}},
 		events:   ring[event]{max: maxEvents},
 	}
 	if opts != nil {

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -50,6 +51,8 @@ func TestJSONTellsOfSessionsLimitsCountersLatenciesAndEvents(t *testing.T) {
 		require.Equal(t, time.Now().UnixMilli(), got.Now)
 		require.EqualValues(t, 2, got.Stats.Calls-got.Stats.Outcomes["not sent"])
 		require.Equal(t, 2, got.Stats.Live)
+		require.Equal(t, 1, got.Stats.Borrowed)
+		require.Equal(t, 1, got.Stats.Idle)
 		require.EqualValues(t, 1, got.Stats.Outcomes["rpc error"])
 		require.Equal(t, "[{MaxSessions 2 4} {MaxProcesses 2 10} {MaxPerServer 1 2}]", fmt.Sprint(got.Limits))
 		require.Equal(t, "opened, ok, rpc error, opened, start failed", kinds(got))
@@ -213,12 +216,22 @@ func TestARealServerIsShownWithItsProcessAndStderr(t *testing.T) {
 	_, err = pool.CallTool(t.Context(), srv, mcppool.Call{Tool: "t", Scope: "one"})
 	require.NoError(t, err)
 	for {
-		got := ask(t, page, "").Sessions[0]
+		all := ask(t, page, "")
+		got := all.Sessions[0]
 		require.NotZero(t, got.PID)
+		require.Positive(t, all.Stats.BytesSent)
+		require.Greater(t, all.Stats.BytesReceived, all.Stats.BytesSent, "it says a long name")
 		require.Contains(t, got.Name, "<img src=x")
 		require.Equal(t, "connect", got.Spans[0].Kind)
-		if strings.Contains(got.Stderr, "<img src=x") {
-			require.NotContains(t, got.Stderr, "\x1b")
+		require.Positive(t, got.Spans[0].Start)
+		require.Less(t, got.Spans[0].Start, got.Spans[0].Took)
+		if i := slices.IndexFunc(all.Events, func(e Event) bool { return e.Kind == "stderr" }); i >= 0 && got.Stderr != "" {
+			for _, text := range []string{got.Stderr, all.Events[i].Text} {
+				require.Contains(t, text, "<img src=x")
+				require.Contains(t, text, "\u241b[31m\ufffd")
+				require.NotContains(t, text, "sesame")
+			}
+			require.Equal(t, got.ID, all.Events[i].Session)
 			break
 		}
 	}
