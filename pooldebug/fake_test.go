@@ -141,6 +141,7 @@ func (s *shown) call(t *testing.T, srv mcppool.Server, scope, tool string) error
 type Snapshot struct {
 	Now      int64
 	Window   float64
+	Covered  float64
 	Attached bool
 	Actions  bool
 	Stats    struct {

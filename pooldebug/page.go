@@ -66,6 +66,7 @@ type Page struct {
 	pool    atomic.Pointer[mcppool.Pool]
 	viewers atomic.Int32
 	origin  *http.CrossOriginProtection
+	begun   time.Time
 
 	mu       sync.Mutex // protects the fields below; held for moments only
 	series   series
@@ -84,6 +85,7 @@ type Page struct {
 // has been given to it by [Page.Trace] and [Page.Attach].
 func New(opts *Options) *Page {
 	p := &Page{
+		begun:    time.Now(),
 		origin:   http.NewCrossOriginProtection(),
 		tracks:   make(map[string]*track),
 		running:  make(map[string]int64),

@@ -48,6 +48,7 @@ func TestJSONTellsOfSessionsLimitsCountersLatenciesAndEvents(t *testing.T) {
 		require.True(t, got.Attached)
 		require.False(t, got.Actions)
 		require.Equal(t, "5m0s", duration(got.Window))
+		require.Equal(t, "1m1s", duration(got.Covered))
 		require.Equal(t, time.Now().UnixMilli(), got.Now)
 		require.EqualValues(t, 2, got.Stats.Calls-got.Stats.Outcomes["not sent"])
 		require.Equal(t, 2, got.Stats.Live)
@@ -102,6 +103,7 @@ func TestJSONTellsOfSessionsLimitsCountersLatenciesAndEvents(t *testing.T) {
 		// its last call, and is shown for 5 more.
 		time.Sleep(11 * time.Minute)
 		got = ask(t, page, "")
+		require.Equal(t, "5m0s", duration(got.Covered))
 		require.Zero(t, got.Latency["call"].Count)
 		require.Empty(t, got.Sessions)
 	})

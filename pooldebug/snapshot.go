@@ -15,6 +15,7 @@ import (
 type snapshot struct {
 	Now      int64              `json:"now"`
 	Window   float64            `json:"window"`
+	Covered  float64            `json:"covered"` // the part of the window that the page has been there for
 	Title    string             `json:"title"`
 	Attached bool               `json:"attached"`
 	Actions  bool               `json:"actions"`
@@ -148,7 +149,8 @@ const (
 func (p *Page) snapshot(q query, since uint64) snapshot {
 	now := time.Now()
 	s := snapshot{
-		Now: now.UnixMilli(), Window: ms(p.opts.Window), Title: p.opts.Title, Actions: p.opts.Actions,
+		Now: now.UnixMilli(), Window: ms(p.opts.Window), Covered: ms(min(p.opts.Window, now.Sub(p.begun))),
+		Title: p.opts.Title, Actions: p.opts.Actions,
 		Latency: make(map[string]latInfo, latencies), Bounds: make([]float64, buckets),
 		Limits: []limitInfo{}, Servers: []serverInfo{}, Sessions: []sessionInfo{},
 	}
