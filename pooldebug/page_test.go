@@ -90,6 +90,7 @@ func TestJSONTellsOfSessionsLimitsCountersLatenciesAndEvents(t *testing.T) {
 			calls += n
 		}
 		require.EqualValues(t, 2, calls)
+		require.EqualValues(t, 1, got.Series.Counts["closed"][59], "a failed start is a session that ended, as in Stats")
 
 		pool.CloseScope("two")
 		require.ErrorIs(t, <-waiting, mcppool.ErrServerClosed)

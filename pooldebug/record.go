@@ -144,6 +144,7 @@ func (p *Page) connectEnd(_ context.Context, from mcppool.Origin, done mcppool.C
 		p.tellLocked(&p.events, e)
 		if t == nil {
 			// It never opened, so that nobody will tell of its close.
+			p.series.at(now).counts[countClosed]++
 			t = &track{id: from.SessionID, server: from.Server, begun: s.begin, spare: done.Spare, lastErr: e.text}
 			t.spans.max = maxSpans
 			p.tracks[t.id] = t

@@ -64,12 +64,14 @@ function danger(button, label, params) {
   button.type = "button";
   button.className = "danger";
   button.textContent = label;
+  const name = button.getAttribute("aria-label");
   let timer = 0;
-  const disarm = () => { clearTimeout(timer); timer = 0; button.textContent = label; button.classList.remove("armed"); };
+  const show = (text, prefix) => { button.textContent = text; if (name) button.setAttribute("aria-label", prefix + name); };
+  const disarm = () => { clearTimeout(timer); timer = 0; show(label, ""); button.classList.remove("armed"); };
   button.addEventListener("click", () => {
     if (!timer) {
       timer = setTimeout(disarm, 4000);
-      button.textContent = "Sure?";
+      show("Sure?", "Sure? ");
       button.classList.add("armed");
       return;
     }
@@ -329,7 +331,7 @@ function fillRow(r, x) {
 let epoch = 0, now = 0, windowMS = 1; // of the last update
 
 function drawLine(r, x) {
-  const at = (ms) => (ms - epoch) / 1000, least = windowMS / 1000 / 300;
+  const at = (ms) => (ms - epoch) / 1000, least = windowMS / 1000 / 150;
   const bar = (begin, took, kind, y, h, title) =>
     svg("rect", {x: at(begin), width: Math.max(least, took / 1000), y, height: h, class: kind}, ...(title ? [svg("title", {}, title)] : []));
   const forever = 1e9;
@@ -342,10 +344,15 @@ function drawLine(r, x) {
   }
   for (const s of x.spans) {
     const kind = {"call": "call", "failed": "failed", "connect": "connect"}[s.kind] || "failed", title = spanText(s);
-    // Each of the two parts of a connect is seen, however short it was.
-    const first = s.start ? Math.max(s.start, least * 1000) : 0;
-    if (s.start) parts.push(bar(s.begin, first, "start", 5, 8, title));
-    parts.push(bar(s.begin + first, s.took - first, kind, 3, 12, title));
+    if (!s.kind.startsWith("connect")) {
+      parts.push(bar(s.begin, s.took, kind, 3, 12, title));
+      continue;
+    }
+    // What is too short to be seen is widened to the left, where nothing is: the
+    // first call often comes at once.
+    const end = s.begin + s.took, second = Math.max(s.took - (s.start || 0), least * 1000), first = Math.max(s.start || 0, least * 1000);
+    if (s.start) parts.push(bar(end - second - first, first, "start", 5, 8, title));
+    parts.push(bar(end - second, second, kind, 3, 12, title));
   }
   if (x.tool && x.inFlight) parts.push(bar(x.toolSince, forever, "call", 3, 12, x.tool));
   if (x.closed) parts.push(bar(x.closed, 0, "end", 0, 18, "closed: " + x.reason));
@@ -364,7 +371,7 @@ function lineText(x) {
   const count = (kind) => x.spans.reduce((n, s) => s.kind === kind ? n + s.n : n, 0);
   const good = count("call"), failed = count("failed");
   return ["Timeline", ...x.spans.filter((s) => s.kind.startsWith("connect")).map(spanText),
-    good + failed ? `${num(good + failed)} calls` + (failed ? ", failures among them" : "") : "no calls",
+    good + failed ? `${num(good + failed)} call${good + failed === 1 ? "" : "s"}` + (failed ? ", failures among them" : "") : "no calls",
     ...(x.tool && x.inFlight ? [`${x.tool} under way`] : []), ...(x.closed ? ["closed: " + x.reason] : [])].join("; ");
 }
 
@@ -470,10 +477,11 @@ function connect() {
   clearTimeout(retry);
   if (stream) stream.close();
   stream = null;
+  const asked = (format) => "?" + new URLSearchParams({format, q: view.q, sort: view.sort, closed: view.closed ? "yes" : "no"});
+  byId("json").href = asked("json");
   if (paused || document.hidden) return;
   fresh = true;
-  const query = new URLSearchParams({format: "events", q: view.q, sort: view.sort, closed: view.closed ? "yes" : "no"});
-  const mine = stream = new EventSource("?" + query);
+  const mine = stream = new EventSource(asked("events"));
   mine.onopen = () => { fresh = true; };
   mine.onmessage = (m) => { if (mine === stream) update(JSON.parse(m.data)); };
   mine.onerror = () => {
