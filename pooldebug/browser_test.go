@@ -130,19 +130,27 @@ func TestThePageInABrowser(t *testing.T) {
 		b.Wait(text("#servers") + `.includes("epsilon")`)
 	})
 
+	t.Run("has no button for a server without sessions", func(t *testing.T) {
+		s.page.Trace().BreakerChanged("held", mcppool.BreakerOpen, time.Second)
+		shown := `[...document.querySelectorAll("#servers tbody tr")].map((tr) => tr.cells[6].innerText + tr.querySelector("button").checkVisibility()).join()`
+		b.Wait(shown + ` === "held offfalse,true"`)
+		s.page.Trace().BreakerChanged("held", mcppool.BreakerClosed, 0)
+	})
+
 	t.Run("draws a connect in two parts", func(t *testing.T) {
 		trace, from := s.page.Trace(), mcppool.Origin{SessionID: "pool-x", Server: "s"}
 		trace.ProcessStarted(t.Context(), from, 1)
 		trace.SessionOpened(from, false)
 		trace.ConnectEnd(t.Context(), from, mcppool.ConnectDone{Took: 20 * time.Second})
+		trace.CallEnd(t.Context(), from, "t", mcppool.CallDone{Outcome: mcppool.OutcomeOK})
 		trace.SessionClosed(from, mcppool.CloseIdle, time.Second)
 		both := `.includes(": start of the process 20 s, handshake ")`
 		for _, part := range []string{"start", "connect"} {
 			b.Wait(`document.querySelector('` + row("pool-x") + ` rect.` + part + ` title')?.textContent` + both)
 		}
 		b.Wait(`(() => {
-			const [start, shake] = ["start", "connect"].map((c) => document.querySelector('` + row("pool-x") + ` rect.' + c).getBoundingClientRect());
-			return start.width > 5 && shake.width > 1 && Math.abs(start.right - shake.left) < 1;
+			const [start, shake, call] = ["start", "connect", "call"].map((c) => document.querySelector('` + row("pool-x") + ` rect.' + c).getBoundingClientRect());
+			return start.width > 5 && shake.width > 1 && Math.abs(start.right - shake.left) < 1 && call.left > shake.right - 0.5; // the call hides nothing
 		})()`)
 		b.Wait(`document.querySelector('` + row("pool-x") + ` svg').getAttribute("aria-label")` + both)
 		b.Click(row("pool-x") + " .c-session button")

@@ -222,11 +222,12 @@ function drawServers(s) {
       const end = el("td", {className: "act"});
       r.tr = el("tr", {}, el("td", {textContent: srv.server}), cell("says", ""), cell("sessions", "sessions", "num"), cell("busy", "busy", "num"),
         cell("spares", "spares", "num"), cell("calls", "calls", "num"), cell("state", ""), end);
-      if (s.actions) end.append(danger(el("button", {"aria-label": "Close all sessions of " + srv.server}), "Close", {action: "server", server: srv.server}));
+      if (s.actions) end.append(r.close = danger(el("button", {"aria-label": "Close all sessions of " + srv.server}), "Close", {action: "server", server: srv.server}));
       serverRows.set(srv.server, r);
     }
     setText(r.cells.says, [srv.name, srv.version].filter(Boolean).join(" "));
     for (const k of ["sessions", "busy", "spares", "calls"]) setText(r.cells[k], num(srv[k]));
+    if (r.close) r.close.hidden = !srv.sessions; // one that is held off may have none
     setText(r.cells.state, {"open": "held off", "half-open": "on trial"}[srv.breaker] || "");
     return r;
   });
