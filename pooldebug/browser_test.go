@@ -50,6 +50,7 @@ func TestThePageInABrowser(t *testing.T) {
 	waiting := make(chan error, 1)
 	go func() { waiting <- s.call(t, named("gamma"), "three", "wait") }()
 	b.Wait(text(".state.busy") + ` === "busy" && ` + text("#sessions .tool") + `.startsWith("wait")`)
+	b.Wait(text("#g-borrowed") + ` === "1" && ` + text("#g-idle") + ` === "2"`)
 
 	t.Run("sorts by click and by key", func(t *testing.T) {
 		first := text("#sessions tbody tr .c-calls")
@@ -65,6 +66,7 @@ func TestThePageInABrowser(t *testing.T) {
 		b.Wait(`document.activeElement.id === "search"`)
 		b.Type("BETA")
 		b.Wait(rowsShown + " === 1 && " + text("#shown") + ` === "1 of 3"`)
+		b.Wait(`document.getElementById("json").search === "?format=json&q=BETA&sort=calls&closed=yes"`)
 		b.Type("nothing")
 		b.Wait(text("#none") + ` === "No session matches."`)
 		b.Press("Escape", 27, "")
@@ -99,6 +101,7 @@ func TestThePageInABrowser(t *testing.T) {
 		}
 		b.Click(row(id) + " .c-act button")
 		b.Wait(text(row(id)+" .c-act") + ` === "Sure?"`)
+		b.Wait(`document.querySelector('` + row(id) + ` .c-act button').getAttribute("aria-label").startsWith("Sure? Close session")`)
 		select {
 		case <-waiting:
 			t.Fatal("closed by one click")
@@ -126,5 +129,74 @@ func TestThePageInABrowser(t *testing.T) {
 		b.Click("#pause")
 		b.Wait(text("#servers") + `.includes("epsilon")`)
 	})
+
+	t.Run("has no button for a server without sessions", func(t *testing.T) {
+		s.page.Trace().BreakerChanged("held", mcppool.BreakerOpen, time.Second)
+		shown := `[...document.querySelectorAll("#servers tbody tr")].map((tr) => tr.cells[6].innerText + tr.querySelector("button").checkVisibility()).join()`
+		b.Wait(shown + ` === "held offfalse,true"`)
+		s.page.Trace().BreakerChanged("held", mcppool.BreakerClosed, 0)
+	})
+
+	t.Run("draws a connect in two parts", func(t *testing.T) {
+		trace, from := s.page.Trace(), mcppool.Origin{SessionID: "pool-x", Server: "s"}
+		trace.ProcessStarted(t.Context(), from, 1)
+		trace.SessionOpened(from, false)
+		trace.ConnectEnd(t.Context(), from, mcppool.ConnectDone{Took: 20 * time.Second})
+		trace.CallEnd(t.Context(), from, "t", mcppool.CallDone{Outcome: mcppool.OutcomeOK})
+		trace.SessionClosed(from, mcppool.CloseIdle, time.Second)
+		both := `.includes(": start of the process 20 s, handshake ")`
+		for _, part := range []string{"start", "connect"} {
+			b.Wait(`document.querySelector('` + row("pool-x") + ` rect.` + part + ` title')?.textContent` + both)
+		}
+		b.Wait(`(() => {
+			const [start, shake, call] = ["start", "connect", "call"].map((c) => document.querySelector('` + row("pool-x") + ` rect.' + c).getBoundingClientRect());
+			return start.width > 5 && shake.width > 1 && Math.abs(start.right - shake.left) < 1 && call.left > shake.right - 0.5; // the call hides nothing
+		})()`)
+		b.Wait(`document.querySelector('` + row("pool-x") + ` svg').getAttribute("aria-label")` + both)
+		b.Click(row("pool-x") + " .c-session button")
+		b.Wait(text("tr.more") + both)
+	})
+
+	t.Run("shows what servers write, and hides it", func(t *testing.T) {
+		b.Wait(text("#left-out") + ` === ""`)
+		from := mcppool.Origin{SessionID: "pool-y", Server: "s"}
+		s.page.Trace().Stderr(from, "  stderr: "+hostile)
+		lines := `document.querySelectorAll("#events .of-output").length`
+		b.Wait(lines + ` === 1`)
+		b.Wait(text("#events .of-output .text") + ".startsWith(`stderr: \"><img src=x onerror=`)")
+		b.Wait(text("#events .of-output .text") + ".includes(`\u241b[31m\ufffd`)")
+		b.Wait(`document.title === "mcppool" && !document.querySelector("main img, main script")`)
+		for range 2000 {
+			s.page.Trace().Junk(from, "no message", 1)
+		}
+		b.Wait(text("#left-out") + `.match(/^1,99\d lines of output left out$/)`)
+		b.Wait(text("#events") + `.includes("no message")`)
+		b.Click("#output")
+		b.Wait(`!` + text("#events") + `.match(/no message|stderr:/) && ` + text("#events") + `.includes("opened")`)
+		b.Click("#calls")
+		b.Wait(`!document.querySelector("#events .of-call")?.checkVisibility()`)
+		b.Click("#output")
+		b.Wait(text("#events") + `.includes("no message")`)
+	})
+
+	t.Run("says bytes so that people can read them", func(t *testing.T) {
+		b.Wait(text("#t-bytesSent") + ` === "0 B"`)
+		for n, want := range map[int64]string{
+			0: "0 B", 999: "999 B", 1000: "1.00 kB", 1234: "1.23 kB", 9994: "9.99 kB", 9996: "10.0 kB", 99949: "99.9 kB", 99951: "100 kB",
+			999499: "999 kB", 999500: "1.00 MB", 1 << 30: "1.07 GB", 1<<63 - 1: "9.22 EB",
+		} {
+			require.Equal(t, `"`+want+`"`, b.Eval(fmt.Sprintf("bytes(%d)", n)), n)
+		}
+	})
+	b.RequireClean(s.url)
+}
+
+func TestAPageWithoutActionsHasNoButtonsThatEndSomething(t *testing.T) {
+	b := browsertest.Open(t)
+	s := show(t, &pooldebug.Options{Interval: 50 * time.Millisecond}, mcppool.Options{})
+	require.NoError(t, s.call(t, named("alpha"), "one", "t"))
+	b.Navigate(s.url)
+	b.Wait(rowsShown + " === 1")
+	b.Wait(`![...document.querySelectorAll("button.danger")].some((x) => x.checkVisibility())`)
 	b.RequireClean(s.url)
 }

@@ -2,14 +2,20 @@ package pooldebug
 
 import "net/url"
 
+// Remembered is how much a page remembers.
+type Remembered struct{ Open, Closed, Connecting, Breakers, Calls, Lines, Events int }
+
 // Remembered counts what a page remembers.
-func (p *Page) Remembered() (open, closed, breakers, events int) {
+func (p *Page) Remembered() Remembered {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.tracks) != p.open+len(p.closed) {
 		panic("bug: tracks are neither open nor closed")
 	}
-	return p.open, len(p.closed), len(p.breakers), len(p.calls.all) + len(p.events.all)
+	return Remembered{
+		Open: p.open, Closed: len(p.closed), Connecting: len(p.running), Breakers: len(p.breakers),
+		Calls: len(p.calls.all), Lines: len(p.output.lines.all), Events: len(p.events.all),
+	}
 }
 
 // SnapshotOf does what an update of an open page does, apart from writing it.

@@ -35,9 +35,10 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// serve is a real server with a hostile name and hostile stderr.
+// serve is a real server with a hostile name and hostile stderr, which has its
+// secret in it, too.
 func serve() {
-	_, _ = os.Stderr.WriteString(hostile + "\n")
+	_, _ = os.Stderr.WriteString(hostile + os.Getenv("API_KEY") + "\n")
 	s := server.NewMCPServer(hostile, hostile)
 	s.AddTool(mcp.NewTool("t"), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return mcp.NewToolResultText("done"), nil
@@ -140,13 +141,15 @@ func (s *shown) call(t *testing.T, srv mcppool.Server, scope, tool string) error
 type Snapshot struct {
 	Now      int64
 	Window   float64
+	Covered  float64
 	Attached bool
 	Actions  bool
 	Stats    struct {
-		Live, Idle, Kept int
-		Calls            uint64
-		Closed           map[string]uint64
-		Outcomes         map[string]uint64
+		Live, Idle, Kept, Borrowed int
+		Calls                      uint64
+		Closed                     map[string]uint64
+		Outcomes                   map[string]uint64
+		BytesSent, BytesReceived   int64
 	}
 	Limits []struct {
 		Name      string
@@ -167,20 +170,21 @@ type Snapshot struct {
 	Matching int
 	Total    int
 	Events   []Event
+	LeftOut  int
 	Order    []string // of an update
 }
 
 type Session struct {
 	ID, Server, Scope, State, Reason, Tool, LastError, Name, Stderr string
 	OneShot                                                         bool
-	Opened, Used, Closed, ToolSince                                 int64
+	Opened, Used, Closed, ToolSince, Running                        int64
 	Calls                                                           uint64
 	InFlight, PID                                                   int
 	Spans                                                           []struct {
-		Begin int64
-		Took  float64
-		Kind  string
-		N     int
+		Begin       int64
+		Took, Start float64
+		Kind        string
+		N           int
 	}
 }
 

@@ -66,15 +66,18 @@ type Page struct {
 	pool    atomic.Pointer[mcppool.Pool]
 	viewers atomic.Int32
 	origin  *http.CrossOriginProtection
+	begun   time.Time
 
 	mu       sync.Mutex // protects the fields below; held for moments only
 	series   series
 	tracks   map[string]*track // by session: those of open, and of closed
 	open     int               // tracks of open sessions
 	closed   []*track          // recently closed ones, the oldest first
+	running  map[string]int64  // by session that is being connected: since when its process runs
 	breakers map[string]mcppool.BreakerState
 	lastSeq  uint64
 	calls    ring[event]
+	output   output
 	events   ring[event] // all other ones
 }
 
@@ -82,10 +85,13 @@ type Page struct {
 // has been given to it by [Page.Trace] and [Page.Attach].
 func New(opts *Options) *Page {
 	p := &Page{
+		begun:    time.Now(),
 		origin:   http.NewCrossOriginProtection(),
 		tracks:   make(map[string]*track),
+		running:  make(map[string]int64),
 		breakers: make(map[string]mcppool.BreakerState),
 		calls:    ring[event]{max: maxEvents},
+		output:   output{lines: ring[event]{max: maxLines}},
 		events:   ring[event]{max: maxEvents},
 	}
 	if opts != nil {

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -47,9 +48,12 @@ func TestJSONTellsOfSessionsLimitsCountersLatenciesAndEvents(t *testing.T) {
 		require.True(t, got.Attached)
 		require.False(t, got.Actions)
 		require.Equal(t, "5m0s", duration(got.Window))
+		require.Equal(t, "1m1s", duration(got.Covered))
 		require.Equal(t, time.Now().UnixMilli(), got.Now)
 		require.EqualValues(t, 2, got.Stats.Calls-got.Stats.Outcomes["not sent"])
 		require.Equal(t, 2, got.Stats.Live)
+		require.Equal(t, 1, got.Stats.Borrowed)
+		require.Equal(t, 1, got.Stats.Idle)
 		require.EqualValues(t, 1, got.Stats.Outcomes["rpc error"])
 		require.Equal(t, "[{MaxSessions 2 4} {MaxProcesses 2 10} {MaxPerServer 1 2}]", fmt.Sprint(got.Limits))
 		require.Equal(t, "opened, ok, rpc error, opened, start failed", kinds(got))
@@ -86,6 +90,7 @@ func TestJSONTellsOfSessionsLimitsCountersLatenciesAndEvents(t *testing.T) {
 			calls += n
 		}
 		require.EqualValues(t, 2, calls)
+		require.EqualValues(t, 1, got.Series.Counts["closed"][59], "a failed start is a session that ended, as in Stats")
 
 		pool.CloseScope("two")
 		require.ErrorIs(t, <-waiting, mcppool.ErrServerClosed)
@@ -99,6 +104,7 @@ func TestJSONTellsOfSessionsLimitsCountersLatenciesAndEvents(t *testing.T) {
 		// its last call, and is shown for 5 more.
 		time.Sleep(11 * time.Minute)
 		got = ask(t, page, "")
+		require.Equal(t, "5m0s", duration(got.Covered))
 		require.Zero(t, got.Latency["call"].Count)
 		require.Empty(t, got.Sessions)
 	})
@@ -213,12 +219,22 @@ func TestARealServerIsShownWithItsProcessAndStderr(t *testing.T) {
 	_, err = pool.CallTool(t.Context(), srv, mcppool.Call{Tool: "t", Scope: "one"})
 	require.NoError(t, err)
 	for {
-		got := ask(t, page, "").Sessions[0]
+		all := ask(t, page, "")
+		got := all.Sessions[0]
 		require.NotZero(t, got.PID)
+		require.Positive(t, all.Stats.BytesSent)
+		require.Greater(t, all.Stats.BytesReceived, all.Stats.BytesSent, "it says a long name")
 		require.Contains(t, got.Name, "<img src=x")
 		require.Equal(t, "connect", got.Spans[0].Kind)
-		if strings.Contains(got.Stderr, "<img src=x") {
-			require.NotContains(t, got.Stderr, "\x1b")
+		require.Positive(t, got.Spans[0].Start)
+		require.Less(t, got.Spans[0].Start, got.Spans[0].Took)
+		if i := slices.IndexFunc(all.Events, func(e Event) bool { return e.Kind == "stderr" }); i >= 0 && got.Stderr != "" {
+			for _, text := range []string{got.Stderr, all.Events[i].Text} {
+				require.Contains(t, text, "<img src=x")
+				require.Contains(t, text, "\u241b[31m\ufffd")
+				require.NotContains(t, text, "sesame")
+			}
+			require.Equal(t, got.ID, all.Events[i].Session)
 			break
 		}
 	}

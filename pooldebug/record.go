@@ -11,7 +11,7 @@ import (
 
 // What a page remembers at most.
 const (
-	maxEvents = 256  // of calls, and as many of the other ones
+	maxEvents = 256  // of calls, and as many of the other ones; lines of output have their own
 	maxOpen   = 1024 // open sessions that have a timeline
 	maxClosed = 128  // closed sessions
 	maxSpans  = 160  // of a timeline
@@ -36,6 +36,7 @@ var spanNames = [...]string{"call", "failed", "connect", "connect failed"}
 // span is a part of a timeline.
 type span struct {
 	begin, end int64 // ns since 1970
+	ran        int64 // of a connect: since when its process ran; 0 when it isn't known
 	n          uint32
 	kind       spanKind
 }
@@ -81,12 +82,14 @@ var levelNames = [...]string{"info", "good", "warn", "bad"}
 func (p *Page) Trace() *mcppool.Trace {
 	return &mcppool.Trace{
 		WaitEnd:        p.waitEnd,
+		ProcessStarted: p.processStarted,
 		ConnectEnd:     p.connectEnd,
 		CallEnd:        p.callEnd,
 		SessionOpened:  p.sessionOpened,
 		SessionClosed:  p.sessionClosed,
 		BreakerChanged: p.breakerChanged,
 		Junk:           p.junk,
+		Stderr:         p.stderr,
 	}
 }
 
@@ -107,6 +110,17 @@ func (p *Page) waitEnd(_ context.Context, from mcppool.Origin, what mcppool.Wait
 	}
 }
 
+// processStarted splits a connect in the start of its process and the handshake.
+// Of two processes the second counts: the first was only asked for its era.
+func (p *Page) processStarted(_ context.Context, from mcppool.Origin, _ int) {
+	now := time.Now().UnixNano()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if _, again := p.running[from.SessionID]; again || len(p.running) < maxOpen {
+		p.running[from.SessionID] = now
+	}
+}
+
 func (p *Page) connectEnd(_ context.Context, from mcppool.Origin, done mcppool.ConnectDone) {
 	now := time.Now().UnixNano()
 	s := span{begin: now - int64(done.Took), end: now, kind: spanConnect, n: 1}
@@ -121,11 +135,16 @@ func (p *Page) connectEnd(_ context.Context, from mcppool.Origin, done mcppool.C
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.series.at(now).hist[latencyConnect].add(done.Took)
+	if ran := p.running[from.SessionID]; ran >= s.begin {
+		s.ran = ran
+	}
+	delete(p.running, from.SessionID)
 	t := p.tracks[from.SessionID]
 	if done.Err != nil {
 		p.tellLocked(&p.events, e)
 		if t == nil {
 			// It never opened, so that nobody will tell of its close.
+			p.series.at(now).counts[countClosed]++
 			t = &track{id: from.SessionID, server: from.Server, begun: s.begin, spare: done.Spare, lastErr: e.text}
 			t.spans.max = maxSpans
 			p.tracks[t.id] = t
@@ -246,16 +265,6 @@ func (p *Page) breakerChanged(server string, state mcppool.BreakerState, pause t
 	case len(p.breakers) < maxServers || p.breakers[server] != "":
 		p.breakers[server] = state
 	}
-	p.tellLocked(&p.events, e)
-}
-
-func (p *Page) junk(from mcppool.Origin, line string, _ int) {
-	e := event{
-		at: time.Now().UnixNano(), kind: "junk on stdout", level: levelWarn, session: from.SessionID, server: from.Server,
-		text: cut(line, maxText),
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	p.tellLocked(&p.events, e)
 }
 

@@ -15,6 +15,7 @@ import (
 type snapshot struct {
 	Now      int64              `json:"now"`
 	Window   float64            `json:"window"`
+	Covered  float64            `json:"covered"` // the part of the window that the page has been there for
 	Title    string             `json:"title"`
 	Attached bool               `json:"attached"`
 	Actions  bool               `json:"actions"`
@@ -27,7 +28,8 @@ type snapshot struct {
 	Sessions []sessionInfo      `json:"sessions"`
 	Matching int                `json:"matching"` // sessions that the query asks for, shown or not
 	Total    int                `json:"total"`
-	Events   []eventInfo        `json:"events"` // the oldest first
+	Events   []eventInfo        `json:"events"`  // the oldest first
+	LeftOut  uint64             `json:"leftOut"` // lines of output that are no events, since there were too many
 }
 
 type statsInfo struct {
@@ -38,6 +40,7 @@ type statsInfo struct {
 	Closing    int               `json:"closing"`
 	Kept       int               `json:"kept"`
 	Idle       int               `json:"idle"`
+	Borrowed   int               `json:"borrowed"`
 	Spares     int               `json:"spares"`
 	Processes  int               `json:"processes"`
 	Waiting    int               `json:"waiting"`
@@ -48,6 +51,9 @@ type statsInfo struct {
 	Calls      uint64            `json:"calls"`
 	Closed     map[string]uint64 `json:"closed"`   // by reason
 	Outcomes   map[string]uint64 `json:"outcomes"` // of calls
+
+	BytesSent     int64 `json:"bytesSent"`     // to processes
+	BytesReceived int64 `json:"bytesReceived"` // from processes
 }
 
 // limitInfo is a limit beside what it bounds. Where it bounds several, such as
@@ -101,6 +107,7 @@ type sessionInfo struct {
 	Calls     uint64     `json:"calls"`
 	Tool      string     `json:"tool,omitempty"`
 	ToolSince int64      `json:"toolSince,omitempty"`
+	Running   int64      `json:"running,omitempty"` // while it connects: since when its process runs
 	LastError string     `json:"lastError,omitempty"`
 	PID       int        `json:"pid,omitempty"`
 	Protocol  string     `json:"protocol,omitempty"`
@@ -113,6 +120,7 @@ type sessionInfo struct {
 type spanInfo struct {
 	Begin int64   `json:"begin"`
 	Took  float64 `json:"took"`
+	Start float64 `json:"start,omitempty"` // of a connect: until its process ran; the rest is the handshake
 	Kind  string  `json:"kind"`
 	N     uint32  `json:"n"` // how many lie so near that they are one
 }
@@ -141,7 +149,8 @@ const (
 func (p *Page) snapshot(q query, since uint64) snapshot {
 	now := time.Now()
 	s := snapshot{
-		Now: now.UnixMilli(), Window: ms(p.opts.Window), Title: p.opts.Title, Actions: p.opts.Actions,
+		Now: now.UnixMilli(), Window: ms(p.opts.Window), Covered: ms(min(p.opts.Window, now.Sub(p.begun))),
+		Title: p.opts.Title, Actions: p.opts.Actions,
 		Latency: make(map[string]latInfo, latencies), Bounds: make([]float64, buckets),
 		Limits: []limitInfo{}, Servers: []serverInfo{}, Sessions: []sessionInfo{},
 	}
@@ -186,9 +195,10 @@ func (p *Page) snapshot(q query, since uint64) snapshot {
 func describeStats(s *mcppool.Stats) statsInfo {
 	out := statsInfo{
 		Open: s.Open, Queued: s.Queued, Connecting: s.Connecting, Live: s.Live, Closing: s.Closing, Kept: s.Kept,
-		Idle: s.Idle, Spares: s.Spares, Processes: s.Processes, Waiting: s.Waiting, Connects: s.Connects,
+		Idle: s.Idle, Borrowed: s.Borrowed, Spares: s.Spares, Processes: s.Processes, Waiting: s.Waiting, Connects: s.Connects,
 		Failures: s.Failures, Opened: s.Opened, Evicted: s.Evicted, Calls: s.Calls,
 		Closed: make(map[string]uint64), Outcomes: make(map[string]uint64),
+		BytesSent: s.BytesSent, BytesReceived: s.BytesReceived,
 	}
 	for why, n := range s.Closed {
 		out.Closed[string(why)] = n
@@ -297,6 +307,9 @@ func (p *Page) addRecorded(s *snapshot, servers map[string]*serverInfo, since ui
 	for i := range s.Sessions {
 		row := &s.Sessions[i]
 		t := p.tracks[row.ID]
+		if row.State == "connecting" {
+			row.Running = nsToMS(p.running[row.ID])
+		}
 		if t == nil {
 			continue
 		}
@@ -312,8 +325,9 @@ func (p *Page) addRecorded(s *snapshot, servers map[string]*serverInfo, since ui
 		servers[label].Breaker = string(state)
 	}
 	if since < p.lastSeq {
-		events = p.events.appendTo(p.calls.appendTo(nil))
+		events = p.output.lines.appendTo(p.events.appendTo(p.calls.appendTo(nil)))
 	}
+	s.LeftOut = p.output.leftOut
 	p.mu.Unlock()
 
 	from := now.Add(-p.opts.Window).UnixNano()
@@ -321,7 +335,11 @@ func (p *Page) addRecorded(s *snapshot, servers map[string]*serverInfo, since ui
 		out := make([]spanInfo, 0, len(all))
 		for _, sp := range all {
 			if sp.end >= from {
-				out = append(out, spanInfo{nsToMS(sp.begin), ms(time.Duration(sp.end - sp.begin)), spanNames[sp.kind], sp.n})
+				info := spanInfo{Begin: nsToMS(sp.begin), Took: ms(time.Duration(sp.end - sp.begin)), Kind: spanNames[sp.kind], N: sp.n}
+				if sp.ran != 0 {
+					info.Start = ms(time.Duration(sp.ran - sp.begin))
+				}
+				out = append(out, info)
 			}
 		}
 		s.Sessions[i].Spans = out

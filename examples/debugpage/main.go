@@ -154,6 +154,7 @@ func serve(name string) error {
 		fmt.Fprintln(os.Stderr, "broken: the configuration is missing")
 		return errors.New("broken")
 	}
+	fmt.Fprintln(os.Stderr, name+": ready")
 	s := server.NewMCPServer(name, "1.0")
 	s.AddTool(mcp.NewTool("work", mcp.WithNumber("ms")), func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		select {

@@ -68,6 +68,11 @@ func TestThePageFitsTheScreenInDarkAndLightAndOnAPhone(t *testing.T) {
 	}
 	b.Click("#sessions td.c-session button")
 	b.Wait(`document.querySelector("tr.more")`)
+	for _, id := range []string{"t-bytesSent", "t-bytesReceived"} {
+		b.Wait(`/^[\d.]+ [kM]B$/.test(document.getElementById("` + id + `").innerText)`)
+		b.Wait(`/^[\d,]{5,} bytes on the std(in|out) of processes$/.test(document.getElementById("` + id + `").title)`)
+	}
+	b.Wait(`document.querySelector("#sessions rect.start") && document.querySelector("#events .of-output .text").innerText.length`)
 	fits := `document.documentElement.scrollWidth <= innerWidth`
 	for _, scheme := range []string{"light", "dark"} {
 		b.Prefer(scheme)

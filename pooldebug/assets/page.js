@@ -52,17 +52,26 @@ function ago(ms) {
 const clock = (ms) => new Date(ms).toLocaleTimeString([], {hour12: false}) + "." + String(ms % 1000).padStart(3, "0");
 const num = (n) => n.toLocaleString("en");
 
+function bytes(n) {
+  if (n < 1000) return n + " B";
+  let unit = 0;
+  for (n /= 1000; n >= 999.5 && unit < 5; n /= 1000) unit++;
+  return n.toFixed(n < 9.995 ? 2 : n < 99.95 ? 1 : 0) + " " + ["kB", "MB", "GB", "TB", "PB", "EB"][unit];
+}
+
 // Buttons that end something ask once more.
 function danger(button, label, params) {
   button.type = "button";
   button.className = "danger";
   button.textContent = label;
+  const name = button.getAttribute("aria-label");
   let timer = 0;
-  const disarm = () => { clearTimeout(timer); timer = 0; button.textContent = label; button.classList.remove("armed"); };
+  const show = (text, prefix) => { button.textContent = text; if (name) button.setAttribute("aria-label", prefix + name); };
+  const disarm = () => { clearTimeout(timer); timer = 0; show(label, ""); button.classList.remove("armed"); };
   button.addEventListener("click", () => {
     if (!timer) {
       timer = setTimeout(disarm, 4000);
-      button.textContent = "Sure?";
+      show("Sure?", "Sure? ");
       button.classList.add("armed");
       return;
     }
@@ -91,12 +100,30 @@ function say(text) {
 
 // ---- gauges, limits, counters, latencies
 
-const gauges = ["live", "idle", "connecting", "queued", "closing", "spares", "processes", "waiting"];
+const gauges = ["live", "borrowed", "idle", "spares", "connecting", "queued", "closing", "processes", "waiting"];
+
+const totals = [
+  ["connects", "starts"], ["failures", "failed starts"], ["evicted", "evicted"],
+  ["bytesSent", "sent", "bytes on the stdin of processes"], ["bytesReceived", "received", "bytes on the stdout of processes"],
+];
+
+// figures fills a list of numbers, once, with pairs of a term and a number.
+function figures(box, all) {
+  if (!box.firstChild) for (const [id, name] of all) box.append(el("div", {}, el("dt", {textContent: name}), el("dd", {id})));
+}
 
 function drawGauges(s) {
-  const box = byId("gauges");
-  if (!box.firstChild) for (const g of gauges) box.append(el("div", {}, el("dt", {textContent: g}), el("dd", {id: "g-" + g})));
+  figures(byId("gauges"), gauges.map((g) => ["g-" + g, g]));
   for (const g of gauges) setText(byId("g-" + g), num(s.stats[g]));
+}
+
+function drawTotals(s) {
+  figures(byId("totals"), totals.map(([key, name]) => ["t-" + key, name]));
+  for (const [key, , unit] of totals) {
+    const n = s.stats[key], dd = byId("t-" + key);
+    setText(dd, unit ? bytes(n) : num(n));
+    if (unit) dd.title = num(n) + " " + unit;
+  }
 }
 
 function drawLimits(s) {
@@ -151,13 +178,12 @@ function drawCounts(s) {
     plots[key] ||= plot(byId("counts"), key, name, n);
     const recent = sum(values);
     plots[key](values, (i) => `${values[i]} in ${dur(s.series.slot)}, ${dur((n - 1 - i) * s.series.slot)} ago`,
-      num(total[key]), `${num(recent)} lately, ${(recent / s.window * 60e3).toFixed(1)} a minute`,
+      num(total[key]), `${num(recent)} lately` + (s.covered >= 60e3 ? `, ${(recent / s.covered * 60e3).toFixed(1)} a minute` : ""),
       [[0, dur(s.window) + " ago"], [n, "now"]]);
   }
   const list = (what, all) => what + ": " + (Object.entries(all).filter(([, n]) => n > 0).sort((a, b) => b[1] - a[1])
     .map(([k, n]) => `${k} ${num(n)}`).join(", ") || "none");
-  setText(byId("tally"), `${list("Calls by end", s.stats.outcomes)}. ${list("Sessions by end", s.stats.closed)}. ` +
-    `Starts ${num(s.stats.connects)}, of which failed ${num(s.stats.failures)}.`);
+  setText(byId("tally"), `${list("Calls by end", s.stats.outcomes)}. ${list("Sessions by end", s.stats.closed)}.`);
 }
 
 function drawLatency(s) {
@@ -196,11 +222,12 @@ function drawServers(s) {
       const end = el("td", {className: "act"});
       r.tr = el("tr", {}, el("td", {textContent: srv.server}), cell("says", ""), cell("sessions", "sessions", "num"), cell("busy", "busy", "num"),
         cell("spares", "spares", "num"), cell("calls", "calls", "num"), cell("state", ""), end);
-      if (s.actions) end.append(danger(el("button", {"aria-label": "Close all sessions of " + srv.server}), "Close", {action: "server", server: srv.server}));
+      if (s.actions) end.append(r.close = danger(el("button", {"aria-label": "Close all sessions of " + srv.server}), "Close", {action: "server", server: srv.server}));
       serverRows.set(srv.server, r);
     }
     setText(r.cells.says, [srv.name, srv.version].filter(Boolean).join(" "));
     for (const k of ["sessions", "busy", "spares", "calls"]) setText(r.cells[k], num(srv[k]));
+    if (r.close) r.close.hidden = !srv.sessions; // one that is held off may have none
     setText(r.cells.state, {"open": "held off", "half-open": "on trial"}[srv.breaker] || "");
     return r;
   });
@@ -305,26 +332,55 @@ function fillRow(r, x) {
 let epoch = 0, now = 0, windowMS = 1; // of the last update
 
 function drawLine(r, x) {
-  const at = (ms) => (ms - epoch) / 1000, least = windowMS / 1000 / 300;
+  const at = (ms) => (ms - epoch) / 1000, least = windowMS / 1000 / 150;
   const bar = (begin, took, kind, y, h, title) =>
     svg("rect", {x: at(begin), width: Math.max(least, took / 1000), y, height: h, class: kind}, ...(title ? [svg("title", {}, title)] : []));
   const forever = 1e9;
   const parts = [bar(x.opened, x.closed ? x.closed - x.opened : forever, "idle", 8, 2)];
-  if (x.state === "connecting" || x.state === "queued") parts.push(bar(x.opened, forever, "connect", 3, 12, x.state));
+  if (x.running) {
+    parts.push(bar(x.opened, x.running - x.opened, "start", 5, 8, "start of the process, " + dur(x.running - x.opened)));
+    parts.push(bar(x.running, forever, "connect", 3, 12, "handshake"));
+  } else if (x.state === "connecting" || x.state === "queued") {
+    parts.push(bar(x.opened, forever, "connect", 3, 12, x.state));
+  }
   for (const s of x.spans) {
-    const kind = {"call": "call", "failed": "failed", "connect": "connect"}[s.kind] || "failed";
-    parts.push(bar(s.begin, s.took, kind, 3, 12, `${s.n > 1 ? s.n + " × " : ""}${s.kind}, ${dur(s.took)}, at ${clock(s.begin)}`));
+    const kind = {"call": "call", "failed": "failed", "connect": "connect"}[s.kind] || "failed", title = spanText(s);
+    if (!s.kind.startsWith("connect")) {
+      parts.push(bar(s.begin, s.took, kind, 3, 12, title));
+      continue;
+    }
+    // What is too short to be seen is widened to the left, where nothing is: the
+    // first call often comes at once.
+    const end = s.begin + s.took, second = Math.max(s.took - (s.start || 0), least * 1000), first = Math.max(s.start || 0, least * 1000);
+    if (s.start) parts.push(bar(end - second - first, first, "start", 5, 8, title));
+    parts.push(bar(end - second, second, kind, 3, 12, title));
   }
   if (x.tool && x.inFlight) parts.push(bar(x.toolSince, forever, "call", 3, 12, x.tool));
   if (x.closed) parts.push(bar(x.closed, 0, "end", 0, 18, "closed: " + x.reason));
   r.line.replaceChildren(...parts);
-  r.line.setAttribute("aria-label", `timeline: ${x.spans.length} spans`);
+  r.line.setAttribute("aria-label", lineText(x));
+}
+
+// spanText says what a span was, a connect's two parts too.
+function spanText(s) {
+  const parts = s.start ? `: start of the process ${dur(s.start)}, handshake ${dur(s.took - s.start)}` : "";
+  return `${s.n > 1 ? s.n + " × " : ""}${s.kind}, ${dur(s.took)}, at ${clock(s.begin)}${parts}`;
+}
+
+// lineText is a timeline for those who can't see it.
+function lineText(x) {
+  const count = (kind) => x.spans.reduce((n, s) => s.kind === kind ? n + s.n : n, 0);
+  const good = count("call"), failed = count("failed");
+  return ["Timeline", ...x.spans.filter((s) => s.kind.startsWith("connect")).map(spanText),
+    good + failed ? `${num(good + failed)} call${good + failed === 1 ? "" : "s"}` + (failed ? ", failures among them" : "") : "no calls",
+    ...(x.tool && x.inFlight ? [`${x.tool} under way`] : []), ...(x.closed ? ["closed: " + x.reason] : [])].join("; ");
 }
 
 function fillDetails(r, x) {
   const facts = [
     ["Opened", new Date(x.opened).toLocaleString()], ["Closed", x.closed ? `${new Date(x.closed).toLocaleString()}, ${x.reason}` : ""],
     ["Server", x.server], ["Says it is", [x.name, x.version].filter(Boolean).join(" ")], ["Protocol", x.protocol], ["Process", x.pid],
+    ["Start", x.spans.filter((s) => s.kind.startsWith("connect")).map(spanText).join("; ")],
     ["Scope", x.oneShot ? "none: one-shot" : x.scope], ["In flight", x.inFlight || ""], ["Calls find it", x.closed ? "" : x.kept ? "yes" : "no"],
     ["Last error", x.lastError],
   ].filter(([, v]) => v);
@@ -345,7 +401,7 @@ function drawSessions() {
     const r = sessions.get(id);
     if (!r) continue;
     const x = r.x;
-    setText(r.tool, x.tool && x.inFlight ? `${x.tool} ${ago(now - x.toolSince)}` : "");
+    setText(r.tool, x.tool && x.inFlight ? `${x.tool} ${ago(now - x.toolSince)}` : x.running ? `handshake ${ago(now - x.running)}` : "");
     setText(r.cells.used, x.used ? ago(now - x.used) : "");
     setText(r.cells.opened, ago((x.closed || now) - x.opened));
     r.line.setAttribute("viewBox", `${(now - windowMS - epoch) / 1000} 0 ${windowMS / 1000} 18`);
@@ -383,13 +439,14 @@ function takeSessions(s) {
 
 // ---- events
 
-const maxEvents = 200; // of calls, and as many others
-const shownEvents = {call: [], other: []};
+const maxEvents = 200; // of calls, of lines of output, and of others
+const shownEvents = {call: [], output: [], other: []};
+const outputKinds = ["stderr", "junk on stdout"];
 
 function takeEvents(all) {
   const list = byId("events");
   for (const e of all) {
-    const kind = e.tool ? "call" : "other";
+    const kind = e.tool ? "call" : outputKinds.includes(e.kind) ? "output" : "other";
     const li = el("li", {className: `${e.level} of-${kind}`}, el("time", {textContent: clock(e.at)}), el("span", {className: "kind", textContent: e.kind}),
       el("bdi", {textContent: e.server}));
     if (e.session) {
@@ -399,11 +456,18 @@ function takeEvents(all) {
     }
     if (e.tool) li.append(el("bdi", {textContent: e.tool}));
     if (e.took) li.append(el("span", {textContent: dur(e.took)}));
-    if (e.text) li.append(el("bdi", {className: "text", textContent: e.text}));
+    if (e.text) li.append(el("bdi", {className: "text", textContent: e.text.trim()}));
     list.prepend(li);
     shownEvents[kind].push(li);
     if (shownEvents[kind].length > maxEvents) shownEvents[kind].shift().remove();
   }
+}
+
+// showEvents says what isn't there.
+function showEvents(s) {
+  setText(byId("left-out"), s.leftOut ? `${num(s.leftOut)} line${s.leftOut === 1 ? "" : "s"} of output left out` : "");
+  const hidden = (kind) => byId("events").classList.contains("no-" + kind);
+  byId("no-event").hidden = Object.entries(shownEvents).some(([kind, all]) => all.length && !hidden(kind));
 }
 
 // ---- the stream
@@ -414,10 +478,11 @@ function connect() {
   clearTimeout(retry);
   if (stream) stream.close();
   stream = null;
+  const asked = (format) => "?" + new URLSearchParams({format, q: view.q, sort: view.sort, closed: view.closed ? "yes" : "no"});
+  byId("json").href = asked("json");
   if (paused || document.hidden) return;
   fresh = true;
-  const query = new URLSearchParams({format: "events", q: view.q, sort: view.sort, closed: view.closed ? "yes" : "no"});
-  const mine = stream = new EventSource("?" + query);
+  const mine = stream = new EventSource(asked("events"));
   mine.onopen = () => { fresh = true; };
   mine.onmessage = (m) => { if (mine === stream) update(JSON.parse(m.data)); };
   mine.onerror = () => {
@@ -427,6 +492,8 @@ function connect() {
   };
 }
 
+let latest = null;
+
 function update(s) {
   now = s.now;
   windowMS = s.window;
@@ -434,23 +501,24 @@ function update(s) {
   if (fresh) { // all of it comes again
     fresh = false;
     byId("events").replaceChildren();
-    shownEvents.call = [];
-    shownEvents.other = [];
+    for (const kind in shownEvents) shownEvents[kind] = [];
   }
   document.title = s.title;
   setText(byId("title"), s.title);
   setClass(byId("status"), s.attached ? "live" : "");
   if (Date.now() - said > 4000) setText(byId("status"), s.attached ? "live" : "no pool is attached");
-  for (const w of document.querySelectorAll(".window")) setText(w, "of the last " + dur(s.window));
+  for (const w of document.querySelectorAll(".window")) setText(w, "the last " + dur(s.window));
   byId("idle").hidden = !s.actions;
   drawGauges(s);
   drawLimits(s);
   drawCounts(s);
+  drawTotals(s);
   drawLatency(s);
   drawServers(s);
   takeSessions(s);
   drawSessions();
   takeEvents(s.events);
+  showEvents(latest = s);
 }
 
 // ---- what the user does
@@ -462,7 +530,12 @@ function search() {
 }
 byId("search").addEventListener("input", search);
 byId("closed").addEventListener("change", (e) => { view.closed = e.target.checked; connect(); });
-byId("calls").addEventListener("change", (e) => byId("events").classList.toggle("quietly", !e.target.checked));
+for (const [id, kind] of [["calls", "call"], ["output", "output"]]) {
+  byId(id).addEventListener("change", (e) => {
+    byId("events").classList.toggle("no-" + kind, !e.target.checked);
+    if (latest) showEvents(latest);
+  });
+}
 byId("pause").addEventListener("click", (e) => {
   paused = !paused;
   e.target.setAttribute("aria-pressed", paused);
