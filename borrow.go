@@ -181,9 +181,6 @@ func (p *Pool) leaveLocked(s *session, w *turn.Place, why CloseReason, now momen
 	if s.inFlight > 0 {
 		p.betweenTurnsLocked(s, w, now)
 		s.turns.Leave(w)
-		if !s.linked {
-			s.turns.MoveOn()
-		}
 		return
 	}
 	s.turns.Leave(w)

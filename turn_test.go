@@ -3,6 +3,8 @@ package mcppool_test
 import (
 	"context"
 	"fmt"
+	"strconv"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -297,4 +299,43 @@ func TestPlaceInLineIsKeptByThoseWhoStay(t *testing.T) {
 		}
 		require.Equal(t, []string{"0", "2", "4"}, order)
 	})
+}
+
+// The turn of a session that was replaced went to the second in its line, while the
+// first was on its way to the successor.
+func TestThoseInLineMoveInOrderWhenTheHolderIsWhatReplacesTheSession(t *testing.T) {
+	for _, recycle := range []mcppool.Recycle{{}, {MaxCalls: 3}} {
+		for range 50 {
+			synctest.Test(t, func(t *testing.T) {
+				var mu sync.Mutex
+				var got, want []string
+				f := &fakes{call: func(ctx context.Context, c *fake, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+					mu.Lock()
+					got = append(got, req.Params.Name)
+					mu.Unlock()
+					return mcp.NewToolResultText("ok"), c.sleep(ctx, time.Second)
+				}}
+				p := newPool(t, f, &mcppool.Options{Recycle: recycle})
+				var calls []<-chan error
+				for i := range 12 {
+					name, patience := strconv.Itoa(i), time.Hour
+					if i == 0 {
+						patience = time.Second / 2 // which costs the session
+					}
+					want = append(want, name)
+					calls = append(calls, after(func() error {
+						ctx, cancel := context.WithTimeout(t.Context(), patience)
+						defer cancel()
+						_, err := p.CallTool(ctx, stdio, mcppool.Call{Tool: name, Scope: "s"})
+						return err
+					}))
+					synctest.Wait()
+				}
+				for _, c := range calls {
+					<-c
+				}
+				require.Equal(t, want, got)
+			})
+		}
+	}
 }

@@ -12,6 +12,7 @@ type Line struct {
 	Overlap bool
 
 	taken bool
+	moved bool      // MoveOn was called
 	line  list.List // of *Place
 }
 
@@ -47,34 +48,46 @@ func (l *Line) Take() *Place {
 	return w
 }
 
-// Leave gives up the turn, which the first in line gets, or a place.
+// Leave gives up the turn, which the first in line gets, or a place. It must be
+// called once for each Take.
 func (l *Line) Leave(w *Place) {
 	switch {
-	case l.Overlap || w != nil && w.moved:
+	case l.Overlap:
 	case w.Waits():
 		l.remove(w)
-	default:
-		if front := l.line.Front(); front != nil {
-			l.call(front, false)
-		} else {
-			l.taken = false
+	case l.moved:
+		// The turn leads nowhere any more. Those who are sent on go one by one, each
+		// when the one before has left, so that they arrive elsewhere in order.
+		if w != nil && w.moved {
+			l.callFirst()
 		}
+	case !l.taken:
+		panic("bug: a turn is left that nobody has")
+	default:
+		l.taken = l.callFirst()
 	}
 }
 
-// MoveOn sends the first in line on. That one sends the next when it leaves, so
-// that they arrive elsewhere in order.
+// MoveOn sends all who are in the line on, to wherever they go instead. Nobody may
+// Take after it.
 func (l *Line) MoveOn() {
-	if front := l.line.Front(); front != nil {
-		l.call(front, true)
+	if !l.moved {
+		l.moved = true
+		l.callFirst()
 	}
 }
 
-func (l *Line) call(front *list.Element, moved bool) {
+// callFirst ends the wait of the first in line; it reports whether there is one.
+func (l *Line) callFirst() bool {
+	front := l.line.Front()
+	if front == nil {
+		return false
+	}
 	w := front.Value.(*Place)
 	l.remove(w)
-	w.moved = moved
+	w.moved = l.moved
 	close(w.called)
+	return true
 }
 
 func (l *Line) remove(w *Place) {

@@ -35,19 +35,37 @@ func TestTheTurnGoesOnInOrderOfArrival(t *testing.T) {
 	require.Nil(t, l.Take(), "nobody has it")
 }
 
-func TestThoseSentOnAreSentByOneAnother(t *testing.T) {
+func TestThoseSentOnGoOneByOneInOrder(t *testing.T) {
 	var l turn.Line
 	require.Nil(t, l.Take())
-	a, b := l.Take(), l.Take()
+	a, b, c, d := l.Take(), l.Take(), l.Take(), l.Take()
 	l.MoveOn()
 	require.True(t, called(a) && a.Moved())
-	require.False(t, called(b))
+	l.Leave(nil)
+	require.False(t, called(b), "the turn leads nowhere")
+	l.MoveOn()
+	require.False(t, called(b), "they are sent on already")
+	l.Leave(b)
+	require.False(t, called(c), "b was not the one that goes next")
 	l.Leave(a)
-	require.False(t, called(b), "a never had the turn that it would give up")
+	require.True(t, called(c) && c.Moved())
+	l.Leave(c)
+	require.True(t, called(d) && d.Moved())
+	l.Leave(d)
+}
+
+func TestTheTurnThatWasGivenIsLedNowhereOnceAllAreSentOn(t *testing.T) {
+	var l turn.Line
+	require.Nil(t, l.Take())
+	a, b, c := l.Take(), l.Take(), l.Take()
+	l.Leave(nil)
+	require.True(t, called(a) && !a.Moved())
 	l.MoveOn()
 	require.True(t, called(b) && b.Moved())
-	l.MoveOn()
-	require.NotNil(t, l.Take(), "the turn is still taken")
+	l.Leave(a)
+	require.False(t, called(c), "b has yet to leave")
+	l.Leave(b)
+	require.True(t, called(c))
 }
 
 func TestThereAreNoTurnsWhereAllMayGoAtOnce(t *testing.T) {
