@@ -165,7 +165,8 @@ func (p *Pool) dial(ctx context.Context, s *session) (client Client, err error) 
 		}
 	}()
 	if p.opts.Dial != nil {
-		return p.opts.Dial(ctx, s.srv)
+		client, err := p.opts.Dial(ctx, s.srv.clone()) // it may change what it gets
+		return client, s.group.redact.Error(err)
 	}
 	return p.dialDefault(ctx, s)
 }

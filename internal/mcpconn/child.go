@@ -139,12 +139,19 @@ func (d *childDialer) ask(ctx context.Context, known Era) (*Conn, error) {
 	c.asked = d.cfg.metaOf(mcp.LATEST_PROTOCOL_VERSION)
 	q := &question{conn: c, patient: known == Modern}
 	d.wire.question = q
-	first, err := c.handshake(ctx, Auto)
-	if err == nil {
-		d.cfg.Eras.set(d.cfg.EraKey, first.era())
+	if err = c.initialize(ctx, Auto); err == nil {
+		d.cfg.Eras.set(d.cfg.EraKey, c.era())
+		return c, nil
 	}
+	d.cfg.Eras.set(d.cfg.EraKey, Auto) // whatever it was known to be
+	select {
+	case <-c.child.Done():
+		q.lost = q.lost || q.refused // it has answered, and exited
+	default:
+	}
+	err = c.failed(err)
 	if !q.lost || ctx.Err() != nil {
-		return first, err
+		return nil, err
 	}
 	begun := time.Now()
 	c, err = d.connect(ctx, Legacy)

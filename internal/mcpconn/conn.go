@@ -89,7 +89,7 @@ type Conn struct {
 	// meta is the _meta of the requests that don't go through mcp-go; nil in it
 	// on legacy connections.
 	meta     atomic.Pointer[requestMeta]
-	asked    *requestMeta // what the question for the era carried; nil when there was none
+	asked    *requestMeta // meta of the newest revision, made while the server starts; nil for none
 	progress progressHandlers
 	streams  streams
 

@@ -85,8 +85,8 @@ func (cfg *Config) silence(ctx context.Context) time.Duration {
 	if deadline, ok := ctx.Deadline(); ok {
 		d = min(d, time.Until(deadline)/2)
 	}
-	if !cfg.Hurry.IsZero() {
-		d = min(d, time.Until(cfg.Hurry)/2)
+	if left := time.Until(cfg.Hurry); left > 0 { // else whoever was in a hurry has left
+		d = min(d, left/2)
 	}
 	return d
 }

@@ -17,9 +17,10 @@ type question struct {
 	conn    *Conn
 	patient bool // it has all the time there is
 
-	asked  bool
-	lost   bool          // the server exited, or is silent: it can't go on with initialize
-	silent time.Duration // for how long it was, when that is why
+	asked   bool
+	refused bool          // the answer is not that of a modern server
+	lost    bool          // the server exited, or is silent: it can't go on with initialize
+	silent  time.Duration // for how long it was, when that is why
 }
 
 var (
@@ -51,6 +52,7 @@ func (q *question) send(ctx context.Context, req transport.JSONRPCRequest) (*tra
 		}
 		return nil, err
 	case !isModernAnswer(answer):
+		q.refused = true
 		return nil, errNotModern // what an old server answers, even with a result
 	}
 	return answer, nil
