@@ -41,7 +41,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	srv := mcppool.Server{Command: self, Env: map[string]string{serverEnv: "1"}}
+	srv := mcppool.Server{Command: self, Env: map[string]string{serverEnv: mcpServer}}
 
 	turn, span := tracing.Tracer("example").Start(ctx, "invoke_agent")
 	for i := range 2 {

@@ -2,11 +2,13 @@ package mcppoolotel
 
 import "github.com/mcppool/mcppool"
 
-// TraceForTest is Trace, and how many sessions it remembers.
+// TraceForTest is Trace, and how many connects and sessions it remembers.
 func TraceForTest(opts *Options) (*mcppool.Trace, func() int) {
 	t := newTelemetry(opts)
 	return t.hooks(), func() (n int) {
-		t.sessions.Range(func(any, any) bool { n++; return true })
+		count := func(any, any) bool { n++; return true }
+		t.connects.Range(count)
+		t.protocols.Range(count)
 		return n
 	}
 }

@@ -1,13 +1,12 @@
 package mcppoolotel_test
 
 import (
-	"bufio"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -30,24 +29,19 @@ import (
 const serverEnv = "MCPPOOLOTEL_TEST_SERVER"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(serverEnv) != "" {
+	switch kind := os.Getenv(serverEnv); kind {
+	case "":
+		goleak.VerifyTestMain(m)
+	case mcpServer:
 		serve()
-		return
+	default:
+		serveRaw(kind)
 	}
-	goleak.VerifyTestMain(m)
 }
 
 // serve is the process of a server, which says what _meta it got.
 func serve() {
-	switch os.Getenv(serverEnv) {
-	case "exits":
-		fmt.Fprintln(os.Stderr, "cannot start with", os.Getenv("TOKEN"))
-		os.Exit(3)
-	case "does not know server/discover":
-		serveOld()
-		return
-	}
-	s := server.NewMCPServer(cmp.Or(os.Getenv("TOKEN"), "real"), "1.0")
+	s := server.NewMCPServer("real", "1.0")
 	s.AddTool(mcp.NewTool("meta"), func(_ context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		fields, err := json.Marshal(req.Params.Meta)
 		return mcp.NewToolResultText(string(fields)), err
@@ -63,59 +57,19 @@ func serve() {
 	s.AddTool(mcp.NewTool("broken"), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return nil, fmt.Errorf("broken with %s", os.Getenv("TOKEN"))
 	})
-	s.AddTool(mcp.NewTool("tell"), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		return mcp.NewToolResultText(os.Getenv("TOKEN")), nil
-	})
-	s.AddTool(mcp.NewTool("fail"), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		return mcp.NewToolResultError(os.Getenv("TOKEN")), nil
-	})
-	s.AddTool(mcp.NewTool("sleep"), func(ctx context.Context, _ mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		<-ctx.Done()
-		return nil, ctx.Err()
-	})
 	if err := server.ServeStdio(s); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-// serveOld is the process of a server that exits on the first request that it
-// doesn't know, as some old ones do.
-func serveOld() {
-	in := bufio.NewScanner(os.Stdin)
-	for in.Scan() {
-		var req struct {
-			ID     json.RawMessage `json:"id"`
-			Method string          `json:"method"`
-		}
-		if json.Unmarshal(in.Bytes(), &req) != nil || req.ID == nil {
-			continue
-		}
-		result := `{"content":[]}`
-		switch req.Method {
-		case "initialize":
-			result = `{"protocolVersion":"2025-06-18","serverInfo":{"name":"old","version":"1"},"capabilities":{"tools":{}}}`
-		case "tools/call":
-		default:
-			os.Exit(1)
-		}
-		fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":%s}`+"\n", req.ID, result)
-	}
-}
-
 // child is a server that runs as a child process: this binary again.
-func child(t testing.TB) mcppool.Server {
-	t.Helper()
-	return childOf(t, "1")
-}
-
-// childOf is a child that begins in a certain way.
-func childOf(t testing.TB, how string) mcppool.Server {
+func child(t testing.TB, kind string) mcppool.Server {
 	t.Helper()
 	self, err := os.Executable()
 	require.NoError(t, err)
 	// A binary built with -race would sleep a second at its exit.
-	return mcppool.Server{Command: self, Env: map[string]string{serverEnv: how, "GORACE": "atexit_sleep_ms=0"}}
+	return mcppool.Server{Command: self, Env: map[string]string{serverEnv: kind, "GORACE": "atexit_sleep_ms=0"}}
 }
 
 var stdio = mcppool.Server{Command: "/opt/servers/browser"}
@@ -275,4 +229,25 @@ func attrs(s sdktrace.ReadOnlySpan) map[string]any {
 		all[string(kv.Key)] = kv.Value.AsInterface()
 	}
 	return all
+}
+
+// everything is all that went out, with its parts in the ways in which exporters
+// write them.
+func (b *bench) everything(t testing.TB) string {
+	t.Helper()
+	var all []any
+	for _, s := range b.spans.Ended() {
+		all = append(all, tracetest.SpanStubFromReadOnlySpan(s))
+	}
+	for _, m := range b.collect(t) {
+		all = append(all, m, points(m))
+	}
+	var out strings.Builder
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	for _, one := range all {
+		require.NoError(t, enc.Encode(one))
+		fmt.Fprintf(&out, "%+v\n", one)
+	}
+	return out.String()
 }

@@ -40,16 +40,16 @@ func Observe(pool Observed, opts *Options) (metric.Registration, error) {
 	}
 	sessions := gauge("mcppool.session.count", "{session}", "Sessions that aren't closed, by state.")
 	idle := gauge("mcppool.session.idle.count", "{session}", "Sessions that are kept and that nobody uses.")
-	borrowed := gauge("mcppool.session.borrowed.count", "{session}", "Live sessions that somebody uses.")
+	borrowed := gauge("mcppool.session.borrowed.count", "{session}", "Connected sessions that somebody uses.")
 	spares := gauge("mcppool.session.spare.count", "{session}", "Connected sessions in hand.")
 	processes := gauge("mcppool.process.count", "{process}", "Child processes that were started and haven't ended.")
 	waiting := gauge("mcppool.waiting.count", "{call}", "Calls that wait at a limit.")
 	opened := counter("mcppool.session.opened", "{session}", "Sessions that connected.")
 	refused := counter("mcppool.session.failed", "{session}", "Sessions that didn't connect.")
 	closed := counter("mcppool.session.closed", "{session}", "Sessions that ended, by reason.")
+	sent := counter("mcppool.process.sent", "By", "Bytes that went to child processes, on their stdin.")
+	received := counter("mcppool.process.received", "By", "Bytes that came from child processes, on their stdout.")
 	calls := counter("mcppool.call.ended", "{call}", "Tool calls that ended, by outcome, those that were never sent included.")
-	sent := counter("mcppool.io.sent", "By", "Bytes written to child processes.")
-	received := counter("mcppool.io.received", "By", "Bytes read from child processes.")
 	if err := errors.Join(failed...); err != nil {
 		return nil, err
 	}

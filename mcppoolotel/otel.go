@@ -14,14 +14,11 @@
 // server and error are those of the OpenTelemetry semantic conventions for GenAI
 // and MCP, v0.1.0
 // (https://github.com/open-telemetry/semantic-conventions-genai/blob/v0.1.0/docs/gen-ai/mcp.md),
-// whose status is "development". What they have no name for begins with mcppool.
+// whose status is "development"; process.pid is that of the general ones. What they
+// have no name for begins with mcppool.
 package mcppoolotel
 
 import (
-	"net/url"
-	"strconv"
-	"strings"
-
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
@@ -102,83 +99,4 @@ func orDefaults(o *Options) *Options {
 		return &Options{}
 	}
 	return o
-}
-
-// The attributes of the conventions.
-const (
-	keyMethod          attribute.Key = "mcp.method.name"
-	keySession         attribute.Key = "mcp.session.id"
-	keyProtocol        attribute.Key = "mcp.protocol.version"
-	keyTool            attribute.Key = "gen_ai.tool.name"
-	keyOperation       attribute.Key = "gen_ai.operation.name"
-	keyRequestID       attribute.Key = "jsonrpc.request.id"
-	keyPID             attribute.Key = "process.pid"
-	keyStatus          attribute.Key = "rpc.response.status_code"
-	keyErrorType       attribute.Key = "error.type"
-	keyTransport       attribute.Key = "network.transport"
-	keyNetworkProtocol attribute.Key = "network.protocol.name"
-	keyAddress         attribute.Key = "server.address"
-	keyPort            attribute.Key = "server.port"
-)
-
-// The attributes of the pool's own.
-const (
-	keyPool    attribute.Key = "mcppool.pool.name"
-	keyServer  attribute.Key = "mcppool.server"
-	keyWaitFor attribute.Key = "mcppool.wait.for"
-	keySpare   attribute.Key = "mcppool.connect.spare"
-	keyState   attribute.Key = "mcppool.session.state"
-	keyReason  attribute.Key = "mcppool.close.reason"
-	keyOutcome attribute.Key = "mcppool.call.outcome"
-)
-
-const (
-	methodCall    = "tools/call"
-	operationTool = "execute_tool"
-	// other is the conventions' word for what has no value of its own.
-	other = "_OTHER"
-	// sentEvent parts the waits of a call from the call itself.
-	sentEvent = "mcppool.call.sent"
-)
-
-func callAttrs(tool string) []attribute.KeyValue {
-	attrs := []attribute.KeyValue{keyMethod.String(methodCall), keyOperation.String(operationTool)}
-	if tool != "" {
-		attrs = append(attrs, keyTool.String(tool))
-	}
-	return attrs
-}
-
-// originAttrs are for spans alone: there is no end of sessions.
-func originAttrs(from mcppool.Origin) []attribute.KeyValue {
-	return []attribute.KeyValue{keySession.String(from.SessionID), keyServer.String(text(from.Server))}
-}
-
-func spanName(tool string) string {
-	return strings.TrimSpace(methodCall + " " + text(tool))
-}
-
-// transportAttrs say how a server is reached.
-func transportAttrs(http bool) []attribute.KeyValue {
-	if !http {
-		return []attribute.KeyValue{keyTransport.String("pipe")}
-	}
-	return []attribute.KeyValue{keyTransport.String("tcp"), keyNetworkProtocol.String("http")}
-}
-
-// addressAttrs say, for spans, where a server is reached.
-func addressAttrs(srv *mcppool.Server) []attribute.KeyValue {
-	u, err := url.Parse(srv.URL)
-	if err != nil || u.Hostname() == "" {
-		return nil
-	}
-	port, err := strconv.Atoi(u.Port())
-	switch {
-	case err == nil:
-	case u.Scheme == "https":
-		port = 443
-	default:
-		port = 80
-	}
-	return []attribute.KeyValue{keyAddress.String(text(u.Hostname())), keyPort.Int(port)}
 }

@@ -2,13 +2,10 @@ package mcppoolotel
 
 import (
 	"context"
-	"errors"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
 
-	"github.com/mark3labs/mcp-go/mcp"
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
@@ -62,6 +59,7 @@ func newTelemetry(opts *Options) *telemetry {
 func (t *telemetry) hooks() *mcppool.Trace {
 	return &mcppool.Trace{
 		WaitEnd:        t.waitEnd,
+		ConnectBegin:   t.connectBegin,
 		ProcessStarted: t.processStarted,
 		ConnectEnd:     t.connectEnd,
 		CallBegin:      t.callBegin,
@@ -75,11 +73,11 @@ type telemetry struct {
 	common                            []attribute.KeyValue
 	operation, session, connect, wait metric.Float64Histogram
 	tools, codes                      *bounded
-	// starts has the processes of each session that is connecting, by its id.
-	starts sync.Map
-	// sessions has the bounded attributes of each open session, by its id. The
-	// pool tells of a close after the connect, so that none stays.
-	sessions sync.Map
+	// connects has a *connecting for each connect that is under way, and protocols
+	// the version that each open session speaks, by the session's id. The pool tells
+	// of the end of each connect, and later of the close of each session that
+	// connected, so that none stays.
+	connects, protocols sync.Map
 }
 
 func (t *telemetry) waitEnd(ctx context.Context, from mcppool.Origin, what mcppool.WaitFor, took time.Duration, err error) {
@@ -91,69 +89,11 @@ func (t *telemetry) waitEnd(ctx context.Context, from mcppool.Origin, what mcppo
 	}
 }
 
-// processStart is a process that was started for a session.
-type processStart struct {
-	at  time.Time
-	pid int
-}
-
-// processStarted runs on the goroutine of the connect, as connectEnd does.
-func (t *telemetry) processStarted(_ context.Context, from mcppool.Origin, pid int) {
-	known, _ := t.starts.Load(from.SessionID)
-	starts, _ := known.([]processStart)
-	t.starts.Store(from.SessionID, append(starts, processStart{time.Now(), pid}))
-}
-
-func (t *telemetry) connectEnd(ctx context.Context, from mcppool.Origin, done mcppool.ConnectDone) {
-	bound := transportAttrs(from.HTTP)
-	if done.Info != nil && slices.Contains(mcp.ValidProtocolVersions, done.Info.ProtocolVersion) {
-		bound = append(bound, keyProtocol.String(done.Info.ProtocolVersion))
-	}
-	if done.Err == nil {
-		t.sessions.Store(from.SessionID, bound)
-	}
-	f := failureOf(false, done.Err)
-	attrs := slices.Concat(t.common, bound, []attribute.KeyValue{keySpare.Bool(done.Spare)})
-	t.record(ctx, t.connect, done.Took, f, attrs)
-	end := time.Now()
-	begun := end.Add(-done.Took)
-	attrs = append(attrs, originAttrs(from)...)
-	t.between(ctx, "mcppool.connect", trace.SpanKindInternal, begun, end, f, attrs, func(ctx context.Context) {
-		known, _ := t.starts.LoadAndDelete(from.SessionID)
-		starts, _ := known.([]processStart)
-		t.connectParts(ctx, begun, end, starts, f, done.Err)
-	})
-}
-
-// connectParts makes the spans of a connect's parts: the start of the process, and
-// the handshake with it. When the server was started again, that ended the first
-// handshake.
-func (t *telemetry) connectParts(ctx context.Context, begun, end time.Time, starts []processStart, f failure, err error) {
-	part := func(name string, begin, end time.Time, f failure, attrs ...attribute.KeyValue) {
-		t.between(ctx, name, trace.SpanKindInternal, begin, end, f, append(slices.Clone(t.common), attrs...), nil)
-	}
-	if len(starts) == 0 {
-		var start *mcppool.StartError
-		if errors.As(err, &start) && start.Phase == "start" {
-			part("mcppool.spawn", begun, end, f)
-		}
-		return
-	}
-	part("mcppool.spawn", begun, starts[0].at, failure{}, keyPID.Int(starts[0].pid))
-	for i, s := range starts {
-		until, how := end, f
-		if i+1 < len(starts) {
-			until, how = starts[i+1].at, failure{kind: "restarted", text: "the server did not go on after server/discover"}
-		}
-		part("mcppool.handshake", s.at, until, how, keyPID.Int(s.pid))
-	}
-}
-
 func (t *telemetry) callBegin(ctx context.Context, from mcppool.Origin, _ string) {
 	if c, ok := ctx.Value(inCallKey{}).(*inCall); ok {
-		c.session = t.boundAttrs(from)
+		c.bound = t.boundAttrs(from)
 		if c.span.IsRecording() {
-			c.span.SetAttributes(append(originAttrs(from), c.session...)...)
+			c.span.SetAttributes(append(originAttrs(from), c.bound...)...)
 			c.span.AddEvent(sentEvent)
 		}
 	}
@@ -164,18 +104,13 @@ func (t *telemetry) callEnd(ctx context.Context, from mcppool.Origin, tool strin
 		return // the duration is that of requests that were sent
 	}
 	f := failureOf(done.Outcome == mcppool.OutcomeToolError, done.Err)
-	var id []attribute.KeyValue
-	if done.RequestID != 0 {
-		id = append(id, keyRequestID.String(strconv.FormatInt(done.RequestID, 10)))
-	}
-	c, wrapped := ctx.Value(inCallKey{}).(*inCall)
 	var bound []attribute.KeyValue
-	if wrapped {
-		bound = c.session // as it was at the beginning: the session may be gone by now
-		c.span.SetAttributes(id...)
+	if c, wrapped := ctx.Value(inCallKey{}).(*inCall); wrapped {
+		bound = c.bound // as it was at the beginning: the session may be gone by now
+		c.span.SetAttributes(requestAttrs(done.RequestID)...)
 	} else {
 		bound = t.boundAttrs(from)
-		attrs := slices.Concat(t.common, callAttrs(text(tool)), bound, originAttrs(from), id)
+		attrs := slices.Concat(t.common, callAttrs(text(tool)), bound, originAttrs(from), requestAttrs(done.RequestID))
 		t.past(ctx, spanName(tool), trace.SpanKindClient, done.Took, f, attrs)
 	}
 	t.record(ctx, t.operation, done.Took, f, slices.Concat(t.common, callAttrs(t.tools.of(text(tool))), bound))
@@ -183,7 +118,7 @@ func (t *telemetry) callEnd(ctx context.Context, from mcppool.Origin, tool strin
 
 func (t *telemetry) sessionClosed(from mcppool.Origin, why mcppool.CloseReason, lived time.Duration) {
 	bound := t.boundAttrs(from)
-	t.sessions.Delete(from.SessionID)
+	t.protocols.Delete(from.SessionID)
 	var f failure
 	switch why {
 	case mcppool.CloseCrashed, mcppool.CloseTimeout, mcppool.CloseWedged, mcppool.CloseLeaked, mcppool.ClosePanicked:
@@ -194,9 +129,11 @@ func (t *telemetry) sessionClosed(from mcppool.Origin, why mcppool.CloseReason, 
 
 // boundAttrs is what metrics may say of a session.
 func (t *telemetry) boundAttrs(from mcppool.Origin) []attribute.KeyValue {
-	attrs, _ := t.sessions.Load(from.SessionID)
-	bound, _ := attrs.([]attribute.KeyValue)
-	return bound
+	attrs := transportAttrs(from.HTTP)
+	if version, ok := t.protocols.Load(from.SessionID); ok {
+		attrs = append(attrs, keyProtocol.String(version.(string)))
+	}
+	return attrs
 }
 
 // record adds a duration to a histogram.
@@ -215,18 +152,15 @@ func (t *telemetry) record(ctx context.Context, h metric.Float64Histogram, took 
 // beginning, so that nothing stays of what never ends.
 func (t *telemetry) past(ctx context.Context, name string, kind trace.SpanKind, took time.Duration, f failure, attrs []attribute.KeyValue) {
 	end := time.Now()
-	t.between(ctx, name, kind, end.Add(-took), end, f, attrs, nil)
+	_, span := t.begin(ctx, name, kind, end.Add(-took), attrs)
+	finish(span, f, end)
 }
 
-// between makes a span of the past. below, unless it is nil, makes those below it.
-func (t *telemetry) between(
-	ctx context.Context, name string, kind trace.SpanKind, begin, end time.Time, f failure,
-	attrs []attribute.KeyValue, below func(context.Context),
-) {
-	ctx, span := t.tracer.Start(ctx, name, trace.WithSpanKind(kind), trace.WithTimestamp(begin), trace.WithAttributes(attrs...))
-	if below != nil {
-		below(ctx)
-	}
+func (t *telemetry) begin(ctx context.Context, name string, kind trace.SpanKind, at time.Time, attrs []attribute.KeyValue) (context.Context, trace.Span) {
+	return t.tracer.Start(ctx, name, trace.WithSpanKind(kind), trace.WithTimestamp(at), trace.WithAttributes(attrs...))
+}
+
+func finish(span trace.Span, f failure, at time.Time) {
 	fail(span, f)
-	span.End(trace.WithTimestamp(end))
+	span.End(trace.WithTimestamp(at))
 }

@@ -37,9 +37,9 @@ type wrapper struct {
 // inCall is what the ctx of a wrapped call holds.
 type inCall struct {
 	span trace.Span
-	// session is of the session that the call is sent to. Only the call's own
-	// goroutine touches it.
-	session []attribute.KeyValue
+	// bound is what metrics may say of the session that the call is sent to. Only
+	// the call's own goroutine touches it.
+	bound []attribute.KeyValue
 }
 
 type inCallKey struct{}

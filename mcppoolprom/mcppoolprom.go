@@ -123,8 +123,8 @@ func New(opts *Options) *Metrics {
 	m.failures = desc("mcppool_connect_failures_total", "Sessions that did not connect.")
 	m.closed = desc("mcppool_sessions_closed_total", "Sessions ended, by reason.", "reason")
 	m.ended = desc("mcppool_calls_total", "Tool calls that have ended, by how.", "outcome")
-	m.sent = desc("mcppool_sent_bytes_total", "Bytes written to child processes.")
-	m.received = desc("mcppool_received_bytes_total", "Bytes read from child processes.")
+	m.sent = desc("mcppool_sent_bytes_total", "Bytes that went to child processes, on their stdin.")
+	m.received = desc("mcppool_received_bytes_total", "Bytes that came from child processes, on their stdout.")
 	return m
 }
 

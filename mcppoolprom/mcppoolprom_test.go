@@ -60,7 +60,14 @@ func dial(_ context.Context, srv mcppool.Server) (mcppool.Client, error) {
 
 func newPool(t testing.TB, m *mcppoolprom.Metrics, opts mcppool.Options) *mcppool.Pool {
 	t.Helper()
-	opts.Dial, opts.Trace = dial, m.Trace()
+	opts.Dial = dial
+	return newRealPool(t, m, opts)
+}
+
+// newRealPool is a pool that starts processes.
+func newRealPool(t testing.TB, m *mcppoolprom.Metrics, opts mcppool.Options) *mcppool.Pool {
+	t.Helper()
+	opts.Trace = m.Trace()
 	p, err := mcppool.New(&opts)
 	require.NoError(t, err)
 	m.Attach(p)
@@ -175,6 +182,18 @@ func TestEachGaugeShowsItsOwnNumber(t *testing.T) {
 			require.NoError(t, <-ended)
 		}
 	})
+}
+
+func TestTheBytesOfProcessesAreCounted(t *testing.T) {
+	m := mcppoolprom.New(nil)
+	p := newRealPool(t, m, mcppool.Options{})
+	_, err := p.CallTool(t.Context(), child(t, rawServer), mcppool.Call{Tool: "tell", Scope: "s"})
+	require.NoError(t, err)
+	s, sum := p.Stats(), sums(t, m)
+	require.Positive(t, s.BytesSent)
+	require.Greater(t, s.BytesReceived, s.BytesSent)
+	require.EqualValues(t, s.BytesSent, sum["mcppool_sent_bytes_total"])
+	require.EqualValues(t, s.BytesReceived, sum["mcppool_received_bytes_total"])
 }
 
 // sums adds each metric up over its labels; of a histogram, the observations.
