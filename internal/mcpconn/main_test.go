@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) {
 	hostile.Main()
-	if offering.Main() || refusing() || streaming() {
+	if offering.Main() || refusing() || streaming() || questioned() {
 		return
 	}
 	goleak.VerifyTestMain(m)
