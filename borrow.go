@@ -37,15 +37,15 @@ func (p *Pool) borrow(ctx context.Context, srv *Server, scope string, check func
 // borrowAgain exchanges a borrowed session that was lost before anything was
 // sent to it for a new one, once. On an error nothing is borrowed any more.
 func (p *Pool) borrowAgain(ctx context.Context, s *session, srv *Server, check func() bool) (*session, error) {
-	p.logRetry(s, CloseCrashed)
 	p.mu.Lock()
-	k := s.key
+	old, k := s, s.key
 	p.leaveLocked(s, nil, CloseCrashed, p.now())
 	s, w, err := p.joinLocked(ctx, k, srv)
 	p.mu.Unlock()
 	if err != nil {
 		return nil, err
 	}
+	p.logRetry(old, CloseCrashed)
 	return p.settle(ctx, s, w, k, srv, check, 1)
 }
 

@@ -7,8 +7,9 @@ import (
 
 // The log has one line for each event: at Debug what happens with every call, at
 // Info the beginning and the end of a session, at Warn what went wrong with one.
-// The attributes are always the same: session, server, reason, err, tool, outcome,
-// took, and oneshot.
+// The attributes have the same names everywhere: session, server, reason, err, took
+// and oneshot; tool and outcome of a call; line and lines of output; panic and stack
+// of a handler; pause of a server that is held off.
 
 func (p *Pool) log(level slog.Level, msg string, s *session, attrs ...slog.Attr) {
 	l := p.opts.Logger

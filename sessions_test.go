@@ -258,3 +258,30 @@ func TestServerMayBeChangedByItsOwnerAfterACall(t *testing.T) {
 	require.Equal(t, []string{"a1", "b2"}, seen)
 	require.Equal(t, "a", f.all()[0].srv.Args[0], "the pool has its own copy")
 }
+
+func TestDialMayChangeTheServerThatItGets(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakes{}
+		p := newPool(t, f, &mcppool.Options{Dial: func(ctx context.Context, srv mcppool.Server) (mcppool.Client, error) {
+			srv.Env["ADDED"] = "by Dial"
+			return f.dial(ctx, srv)
+		}})
+		srv := mcppool.Server{Command: "srv", Env: map[string]string{"A": "1"}}
+		for _, scope := range []string{"a", "b", "a"} {
+			require.NoError(t, call(t.Context(), p, srv, scope))
+		}
+		require.Len(t, f.all(), 2)
+		require.Equal(t, map[string]string{"A": "1"}, srv.Env)
+	})
+}
+
+func TestErrorOfADialTellsNoSecret(t *testing.T) {
+	refused := errors.New("refused")
+	p := newPool(t, &fakes{}, &mcppool.Options{Dial: func(_ context.Context, srv mcppool.Server) (mcppool.Client, error) {
+		return nil, fmt.Errorf("%w: %v", refused, srv.Env)
+	}})
+	err := call(t.Context(), p, mcppool.Server{Command: "srv", Env: map[string]string{"TOKEN": "hunter2secret"}}, "s")
+	require.ErrorIs(t, err, refused)
+	require.ErrorContains(t, err, "[redacted]")
+	require.NotContains(t, err.Error(), "hunter2secret")
+}

@@ -72,7 +72,7 @@ type ConnectDone struct {
 type CallDone struct {
 	Took      time.Duration
 	Outcome   Outcome
-	RequestID int64 // of the JSON-RPC request; 0 when it isn't known, as over HTTP
+	RequestID int64 // of the JSON-RPC request, sent or not; 0 when it isn't known, as over HTTP
 	Err       error // as the caller gets it; nil when the tool answered
 }
 

@@ -87,18 +87,18 @@ func (c *Conn) untilSilent(ctx context.Context) (_ context.Context, stop func())
 	return w.ctx, w.stop
 }
 
-// look runs when the timer fires. One that ties with stop does nothing.
+// look runs when the timer fires. One that ties with stop does nothing, so that
+// nobody has to wait for it.
 func (w *silence) look() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	now := time.Now()
-	n, known := w.conn.child.Unread()
-	switch {
-	case w.stopped:
+	if w.stopped {
 		return
-	case known && n > 0:
+	}
+	now := time.Now()
+	if n, known := w.conn.child.Unread(); known && n > 0 {
 		w.since, w.patience = now, w.conn.cfg.silence(w.ctx)
-	case now.Sub(w.since) >= w.patience:
+	} else if now.Sub(w.since) >= w.patience {
 		w.giveUp(errSilent)
 		return
 	}

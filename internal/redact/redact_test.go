@@ -78,6 +78,33 @@ func TestKnownSecretsAreBlankedAndOnlyThey(t *testing.T) {
 	}
 }
 
+func TestWhatLooksLikeASecretAndWhatDoesNot(t *testing.T) {
+	shown := func(args ...string) string {
+		return redact.New(redact.Source{Args: args}).Text(args[len(args)-1])
+	}
+	for _, secret := range []string{
+		"q7Rt2Xb9LmP4sZ8kV1cN", "0f3a9b1c2d4e5f60718293a4b5c6d7e8", "123456789:AAF0abcDEF1ghiJKL2mnoPQR3stuVWX4yz",
+		"AKIAIOSFODNNEXAMPLE", "ghp_abcdefghijklmnopqrst", "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl",
+	} {
+		require.Equal(t, "[redacted]", shown(secret))
+		require.Equal(t, "--id=[redacted]", shown("--id="+secret))
+	}
+	for _, plain := range []string{
+		"pypi-query-mcp-server", "sk-learn-mcp-server", "npm_search_mcp_server", "hf_dataset_viewer_mcp",
+		"Qwen2.5-Coder-7B-Instruct", "Mixtral-8x7B-Instruct-v0.1", "mcp-server-1.2.3-beta.4-linux-x86_64",
+		"postgres16-alpine3.20-amd64-r2", "--maxOldSpaceSize=4096", "--viewportSize=1280x720", "web-7d9f8c6b5d-x2x9k",
+		"123e4567-e89b-12d3-a456-426614174000", "@scope/server@2025.11.25", "/srv/a1b2c3d4e5f6a7b8c9d0e1f2/data", "2025-11-25T10.20.30Z",
+	} {
+		require.Equal(t, plain, shown(plain))
+	}
+	for _, flag := range []string{"--api-key", "--apiKey", "--dbpassword", "--oauth-token", "-token", "--session"} {
+		require.Equal(t, "[redacted]", shown(flag, "abcdef"), flag)
+	}
+	for _, flag := range []string{"--author", "--passive", "--session-timeout", "--keyboard", "--tokenizer", "--authority"} {
+		require.Equal(t, "abcdef", shown(flag, "abcdef"), flag)
+	}
+}
+
 func TestErrorKeepsWhatItIsButNotWhatItSays(t *testing.T) {
 	r := redact.New(redact.Source{Env: map[string]string{"TOKEN": "hunter2"}})
 	err := &fs.PathError{Op: "open", Path: "/hunter2", Err: fs.ErrNotExist}

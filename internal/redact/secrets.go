@@ -36,9 +36,11 @@ func collect(src Source) secrets {
 			flag = a
 		}
 		s.within(a)
-		_, value, _ := strings.Cut(a, "=")
-		s.random(a)
-		s.random(value)
+		if _, value, ok := strings.Cut(a, "="); ok {
+			s.unnamed(value)
+		} else if !isFlag {
+			s.unnamed(a)
+		}
 	}
 	s.urls(src.URL)
 	return s
@@ -98,65 +100,11 @@ func (s secrets) within(text string) {
 	}
 }
 
-// tokenPrefixes are those that well-known issuers give their tokens.
-var tokenPrefixes = []string{
-	"sk-", "ghp_", "gho_", "ghs_", "ghu_", "github_pat_", "glpat-", "xoxb-", "xoxp-", "AKIA", "ASIA", "AIza", "hf_", "npm_", "pypi-", "eyJ",
-}
-
-// random takes a value that nothing names, by its look: long, and of letters and
-// digits that no word, version, path or package name has in such a mix.
-func (s secrets) random(value string) {
-	const long = 20
-	for _, prefix := range tokenPrefixes {
-		if len(value) >= 16 && strings.HasPrefix(value, prefix) {
-			s.add(value)
-			return
-		}
-	}
-	var digits, upper, lower, changes int
-	last := 0
-	for _, c := range []byte(value) {
-		kind := 0
-		switch {
-		case '0' <= c && c <= '9':
-			digits++
-			kind = 1
-		case 'A' <= c && c <= 'Z':
-			upper++
-			kind = 2
-		case 'a' <= c && c <= 'z':
-			lower++
-			kind = 3
-		case strings.IndexByte("-_+=.~", c) < 0:
-			return
-		}
-		if kind != 0 {
-			if last != 0 && kind != last {
-				changes++
-			}
-			last = kind
-		}
-	}
-	if len(value) >= long && digits >= 2 && upper+lower >= 4 && changes >= 5 {
-		s.add(value)
-	}
-}
-
 // isScheme tells the first word of credentials from what is secret of them.
 func isScheme(word string) bool {
 	switch strings.ToLower(word) {
 	case "basic", "bearer", "digest", "token":
 		return true
-	}
-	return false
-}
-
-func looksSecret(name string) bool {
-	name = strings.ToLower(name)
-	for _, word := range []string{"key", "token", "secret", "pass", "pwd", "auth", "cred", "cookie", "session", "dsn"} {
-		if strings.Contains(name, word) {
-			return true
-		}
 	}
 	return false
 }
@@ -173,7 +121,7 @@ func (s secrets) urls(text string) {
 		}
 		s.userinfo(raw, u.User)
 		for segment := range strings.SplitSeq(u.Path, "/") { // as in https://hooks.example/services/<token>
-			s.random(segment)
+			s.unnamed(segment)
 		}
 		s.add(u.RawQuery)
 		for pair := range strings.SplitSeq(u.RawQuery, "&") {
@@ -210,6 +158,13 @@ func (s secrets) userinfo(raw string, u *url.Userinfo) {
 	}
 	// As it goes out in the header Authorization.
 	s.add(base64.StdEncoding.EncodeToString([]byte(name + ":" + password)))
+}
+
+// unnamed takes a value that nothing says is secret, by its look.
+func (s secrets) unnamed(value string) {
+	if looksRandom(value) {
+		s.add(value)
+	}
 }
 
 // part takes a part of something unless it is too short to be known by.
