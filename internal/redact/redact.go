@@ -30,12 +30,13 @@ type Redactor struct {
 
 const blank = "[redacted]"
 
-// New keeps s, which must not change, until it is needed. It takes as secrets: env values and headers, unless they are so short that
-// blanking them would garble the text and their name doesn't say that they are
-// secret; arguments that follow or contain a flag or a name of that kind; userinfo
-// and query values of URLs, wherever they are; arguments and parts of a URL's path
-// that look as if they were random, or begin as well-known tokens do; and the lines of what has several.
-// Each is known as it is, and as it is escaped in JSON, in quotes and in URLs.
+// New keeps s, which must not change, until it is needed. It takes as secrets: env
+// values and headers, unless they are so short that blanking them would garble the
+// text and their name doesn't say that they are secret; arguments that follow or
+// contain a flag or a name of that kind; userinfo and query values of URLs, wherever
+// they are; arguments and parts of a URL's path that look random, or begin as
+// well-known tokens do; and the lines of what has several. Each is known as it is,
+// and as it is escaped in JSON, in quotes and in URLs.
 func New(s Source) *Redactor { return &Redactor{source: s} }
 
 func (r *Redactor) find() {
