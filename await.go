@@ -87,23 +87,28 @@ func (s *session) awaitPlace(ctx context.Context) (err error) {
 }
 
 // awaitTurn waits for the turn. A close wins when it ties; a turn that ties with
-// the end of ctx is passed on by Leave.
+// the end of ctx is passed on by Leave. When the session is lost all who wait are
+// sent on, in order.
 func (s *session) awaitTurn(ctx context.Context, w *turn.Place) (err error) {
 	select {
 	case <-w.Called():
 	default:
 		end := s.wait(ctx, WaitTurn)
 		defer func() { end(err) }()
-		select {
-		case <-w.Called():
-		case <-s.killed:
-			return s.cause
-		case <-s.lost:
-			return errDead // whoever has the turn will be told by the client
-		case <-s.pool.done:
-			return ErrClosed
-		case <-ctx.Done():
-			return ctx.Err()
+		for lost, called := s.lost, false; !called; {
+			select {
+			case <-w.Called():
+				called = true
+			case <-s.killed:
+				return s.cause
+			case <-lost:
+				lost = nil
+				s.pool.lostSession(s) // a custom client doesn't tell
+			case <-s.pool.done:
+				return ErrClosed
+			case <-ctx.Done():
+				return ctx.Err()
+			}
 		}
 	}
 	if w.Moved() {

@@ -339,3 +339,35 @@ func TestThoseInLineMoveInOrderWhenTheHolderIsWhatReplacesTheSession(t *testing.
 		}
 	}
 }
+
+func TestThoseInLineMoveInOrderWhenTheSessionIsLost(t *testing.T) {
+	for range 20 {
+		synctest.Test(t, func(t *testing.T) {
+			var mu sync.Mutex
+			var got, want []string
+			f := &fakes{call: func(ctx context.Context, c *fake, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+				mu.Lock()
+				got = append(got, req.Params.Name)
+				mu.Unlock()
+				return mcp.NewToolResultText("ok"), c.sleep(ctx, time.Second)
+			}}
+			p := newPool(t, f, nil)
+			var calls []<-chan error
+			for i := range 8 {
+				name := strconv.Itoa(i)
+				want = append(want, name)
+				calls = append(calls, after(func() error {
+					_, err := p.CallTool(t.Context(), stdio, mcppool.Call{Tool: name, Scope: "s"})
+					return err
+				}))
+				synctest.Wait()
+			}
+			f.all()[0].die()
+			require.ErrorIs(t, <-calls[0], mcppool.ErrSessionLost)
+			for _, c := range calls[1:] {
+				require.NoError(t, <-c)
+			}
+			require.Equal(t, want, got)
+		})
+	}
+}
