@@ -3,67 +3,128 @@ package mcppool
 import (
 	"context"
 	"errors"
+	"fmt"
+	"runtime"
 	"time"
 
+	"github.com/mcppool/mcppool/internal/poolstate"
 	"github.com/mcppool/mcppool/internal/turn"
 )
 
 // What sends a borrower on to a new session, since nothing was sent to this one.
 var (
-	errStale = errors.New("mcppool: session was replaced")
-	errDead  = errors.New("mcppool: session was lost before it was used")
+	errStale  = poolstate.ErrReplaced
+	errDead   = errors.New("mcppool: session was lost before it was used")
+	errWedged = errors.New("mcppool: session doesn't answer")
 )
 
-// borrow gives a session of (srv, scope) that is connected, counted as in flight
-// and whose turn is the caller's, all under ctx. The caller gives it back with
-// giveBack. On an error there is nothing to give back, and nothing was sent.
-func (p *Pool) borrow(ctx context.Context, srv *Server, scope string, check func() bool) (*session, error) {
-	if err := ctx.Err(); err != nil {
+// borrower is a caller that wants a session. It holds the Server itself: a pointer
+// beside ctx, which is kept for the connect, would send it to the heap on each call.
+type borrower struct {
+	ctx   context.Context
+	srv   Server
+	check func() bool
+	want  poolstate.Want
+}
+
+func newBorrower(ctx context.Context, srv *Server, scope string, check func() bool) borrower {
+	return borrower{ctx: ctx, srv: *srv, check: check, want: poolstate.Want{
+		Key: poolstate.Key{Server: digestOf(srv), Scope: scope},
+	}}
+}
+
+// borrow returns a session that is connected, counted as in flight and whose turn is
+// the caller's. The caller gives it back with giveBack. On an error there is nothing
+// to give back, and nothing was sent.
+func (p *Pool) borrow(b *borrower) (*conn, error) {
+	if err := b.ctx.Err(); err != nil {
 		return nil, err
 	}
-	k := key{server: digestOf(srv), scope: scope}
-	if srv.Shared {
-		k.scope = ""
-	}
 	p.mu.Lock()
-	s, w, err := p.joinLocked(ctx, k, srv)
-	p.mu.Unlock()
+	c, w, err := p.joinLocked(b)
+	p.unlock()
 	if err != nil {
 		return nil, err
 	}
-	return p.settle(ctx, s, w, k, srv, check, 0)
+	return p.await(b, c, w, 0)
 }
 
 // borrowAgain exchanges a borrowed session that was lost before anything was
 // sent to it for a new one, once. On an error nothing is borrowed any more.
-func (p *Pool) borrowAgain(ctx context.Context, s *session, srv *Server, check func() bool) (*session, error) {
+func (p *Pool) borrowAgain(b *borrower, old *conn) (*conn, error) {
 	p.mu.Lock()
-	old, k := s, s.key
-	p.leaveLocked(s, nil, CloseCrashed, p.now())
-	s, w, err := p.joinLocked(ctx, k, srv)
-	p.mu.Unlock()
+	p.state.Leave(old.st, nil, poolstate.Crashed, p.now())
+	c, w, err := p.joinLocked(b)
+	p.unlock()
 	if err != nil {
 		return nil, err
 	}
 	p.logRetry(old, CloseCrashed)
-	return p.settle(ctx, s, w, k, srv, check, 1)
+	return p.await(b, c, w, 1)
 }
 
-// settle waits until s, which the caller has joined, is connected and its turn the
-// caller's; or a session that replaces s. deaths is how many sessions the caller
-// has seen die.
-func (p *Pool) settle(ctx context.Context, s *session, w *turn.Place, k key, srv *Server, check func() bool, deaths int) (_ *session, err error) {
+// checkLocked refuses bad input, and resolves the policy of what b wants. The caller
+// must hold p.mu.
+func (p *Pool) checkLocked(b *borrower) error {
+	b.want.Policy = p.opts.policyOf(&b.srv)
+	if p.state.Group(b.want.Server) != nil {
+		return nil // as it was when that began
+	}
+	if p.state.Failing() > 0 {
+		b.want.Label = b.srv.String()
+	}
+	return b.srv.validate()
+}
+
+// joinLocked finds or begins the session that b wants, counts b as in flight, and
+// returns its place in line, which is nil when it is b's turn. The caller must hold
+// p.mu.
+func (p *Pool) joinLocked(b *borrower) (*conn, *turn.Place, error) {
+	if err := p.checkLocked(b); err != nil && !p.closed {
+		return nil, nil, err
+	}
+	s, w, err := p.state.Join(&b.want, p.now())
+	if err != nil {
+		return nil, nil, p.refusal(b, err)
+	}
+	if s.Owner == nil {
+		p.ownLocked(s, &b.srv, b.ctx)
+	}
+	return connOf(s), w, nil
+}
+
+// refusal makes the state's refusals the pool's errors.
+func (p *Pool) refusal(b *borrower, err error) error {
+	var (
+		busy *poolstate.Busy
+		held *poolstate.HeldOff
+	)
+	switch {
+	case err == poolstate.ErrClosed:
+		return ErrClosed
+	case errors.As(err, &busy):
+		return &BusyError{Limit: busy.Limit.String(), Max: busy.Max, Waiting: busy.Waiting, RetryAfter: busy.RetryAfter}
+	case errors.As(err, &held):
+		return heldOffError(b.srv.String(), held)
+	default:
+		return err
+	}
+}
+
+// await waits until c, which b has joined, is connected and its turn is b's; or a
+// session that replaces c. deaths is how many sessions b has seen die.
+func (p *Pool) await(b *borrower, c *conn, w *turn.Place, deaths int) (_ *conn, err error) {
 	for err == nil {
-		if err = s.await(ctx, w, check); err == nil {
-			p.logBorrowed(s)
-			return s, nil
+		if err = c.awaitUse(b, w); err == nil {
+			p.logBorrowed(c)
+			return c, nil
 		}
 		why := CloseReason("")
 		switch {
 		case err == errDead:
 			why = CloseCrashed
 			if deaths++; deaths > 1 {
-				err = s.lostError(errDead) // it dies faster than it can be used
+				err = c.lostError(errDead) // it dies faster than it can be used
 			}
 		case err == errWedged:
 			why = CloseWedged
@@ -72,192 +133,248 @@ func (p *Pool) settle(ctx context.Context, s *session, w *turn.Place, k key, srv
 		}
 		p.mu.Lock()
 		if err == errTooLong {
-			if s.state != stateQueued {
+			if c.st.Status() != poolstate.Queued {
 				// A grant or a close ties with the end of the wait, and wins.
 				p.mu.Unlock()
 				err = nil
 				continue
 			}
-			err = p.busyLocked(p.fullLocked(s.group, s.scope))
+			err = p.refusal(b, p.state.BusyFor(c.st))
 		}
-		old := s
-		p.leaveLocked(s, w, why, p.now())
+		old := c
+		p.state.Leave(c.st, w, reason(why), p.now())
 		if err == errStale || err == errDead || err == errWedged {
 			// Under the same lock, so that no close of the server can pass
 			// between the old session and the new one unseen.
-			s, w, err = p.joinLocked(ctx, k, srv)
+			c, w, err = p.joinLocked(b)
 		}
-		p.mu.Unlock()
+		p.unlock()
 		if err == nil && why != "" {
 			p.logRetry(old, why)
 		}
 	}
-	return nil, err
+	return nil, p.refusal(b, err)
 }
 
-// joinLocked finds or begins the session of k, counts the caller as in flight, and
-// gives it its turn or its place in line. The caller must hold p.mu.
-func (p *Pool) joinLocked(ctx context.Context, k key, srv *Server) (*session, *turn.Place, error) {
-	if p.closed {
-		return nil, nil, ErrClosed
+// giveBack ends the borrow of a call.
+func (p *Pool) giveBack(c *conn, done callEnd) {
+	p.mu.Lock()
+	p.countLocked(c, done.how)
+	p.leaveLocked(c, done.why)
+	p.unlock()
+	p.logReleased(c, done.why)
+}
+
+// leaveLocked ends a borrow; why isn't empty when c must serve nobody else. The time is
+// read under the lock, so that idle sessions are filed in order. The caller must hold
+// p.mu.
+func (p *Pool) leaveLocked(c *conn, why CloseReason) {
+	p.state.Leave(c.st, nil, reason(why), p.now())
+}
+
+// countLocked counts a call that has ended. The caller must hold p.mu.
+func (p *Pool) countLocked(c *conn, how outcome) {
+	p.outcomes[how]++
+	if how != outcomeNotSent {
+		c.st.Called()
 	}
-	var s *session
-	switch {
-	case srv.IsHTTP():
-	case srv.Shared:
-		s = p.leastBusyLocked(k, srv)
-	case k.scope != "":
-		s = p.sessions[k]
-	}
-	switch {
-	case s == nil:
-	case s.state == stateQueued && p.limits.MaxWaiting > 0 && p.waiting >= p.limits.MaxWaiting:
-		return nil, nil, p.busyLocked(limitWaiting, p.limits.MaxWaiting)
-	case s.state == stateLive && s.isLost():
-		p.unlinkLocked(s, CloseCrashed)
-	case p.dueLocked(s) && p.recycleLocked(s, s.inFlight == 0):
+}
+
+// awaitUse waits until c is connected and the caller has its turn, and looks then
+// whether c may still be used.
+func (c *conn) awaitUse(b *borrower, w *turn.Place) error {
+	select {
+	case <-c.ready:
 	default:
-		s.inFlight++
-		p.idle.Remove(&s.idle)
-		if s.state == stateQueued {
-			p.waiting++
+		if err := c.awaitPlace(b.ctx); err != nil {
+			return err
 		}
-		return s, s.turns.Take(), nil
-	}
-	s = p.takeSpareLocked(k, srv)
-	if s == nil {
-		var err error
-		if s, err = p.newSessionLocked(ctx, k, srv, false); err != nil {
-			return nil, nil, err
+		if err := c.awaitConnect(b.ctx); err != nil {
+			return err
+		}
+		if err := ask(b.check); err != nil {
+			return err
 		}
 	}
-	return s, s.turns.Take(), nil
+	if c.connectErr != nil {
+		return c.connectErr
+	}
+	if w != nil {
+		if err := c.awaitTurn(b.ctx, w); err != nil {
+			return err
+		}
+	}
+	return c.usable(b)
 }
 
-// leastBusyLocked is the session of a shared server with the fewest borrowers,
-// or nil when another one may be started. The caller must hold p.mu.
-func (p *Pool) leastBusyLocked(k key, srv *Server) *session {
-	g := p.servers[k.server]
-	if g == nil {
+// errTooLong becomes a BusyError for the caller.
+var errTooLong = fmt.Errorf("%w: waited at a limit for as long as MaxWait allows", ErrBusy)
+
+// awaitPlace waits at a limit, if c is queued.
+func (c *conn) awaitPlace(ctx context.Context) (err error) {
+	admitted := c.st.Admitted()
+	if admitted == nil {
 		return nil
 	}
-	var best *session
-	for _, s := range g.shared {
-		if best == nil || s.inFlight < best.inFlight {
-			best = s
+	select {
+	case <-admitted:
+		return c.st.Refusal()
+	default:
+	}
+	defer func(end func(error)) { end(err) }(c.wait(ctx, WaitLimit))
+	var tooLong <-chan time.Time
+	if d := c.pool.maxWaitNow(); d > 0 {
+		timer := time.NewTimer(d)
+		defer timer.Stop()
+		tooLong = timer.C
+	}
+	select {
+	case <-admitted:
+		return c.st.Refusal()
+	case <-c.st.Killed():
+		return c.st.Cause()
+	case <-c.pool.done:
+		return ErrClosed
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-tooLong:
+		return errTooLong
+	}
+}
+
+func (p *Pool) maxWaitNow() time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.maxWait
+}
+
+// awaitConnect waits for the connect. A close, the caller's ctx and the end of the
+// connect may tie: the close wins over the connect in usable, and ctx over
+// neither, since what it would waste is there.
+func (c *conn) awaitConnect(ctx context.Context) (err error) {
+	defer func(end func(error)) { end(err) }(c.wait(ctx, WaitConnect))
+	select {
+	case <-c.ready:
+		return c.connectErr
+	case <-c.st.Killed():
+		return c.st.Cause()
+	case <-c.pool.done:
+		return ErrClosed
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// awaitTurn waits for the turn. A close wins when it ties; a turn that ties with
+// the end of ctx is passed on by Leave. When the session is lost all who wait are
+// sent on, in order.
+func (c *conn) awaitTurn(ctx context.Context, w *turn.Place) (err error) {
+	select {
+	case <-w.Called():
+	default:
+		end := c.wait(ctx, WaitTurn)
+		defer func() { end(err) }()
+		for lost, called := c.st.Done(), false; !called; {
+			select {
+			case <-w.Called():
+				called = true
+			case <-c.st.Killed():
+				return c.st.Cause()
+			case <-lost:
+				lost = nil
+				c.pool.lost(c) // a custom client doesn't say so itself
+			case <-c.pool.done:
+				return ErrClosed
+			case <-ctx.Done():
+				return ctx.Err()
+			}
 		}
 	}
-	if best == nil || best.inFlight == 0 || len(g.shared) >= max(srv.Processes, 1) {
-		return best
-	}
-	full, _ := p.fullLocked(g, nil)
-	if full != limitNone || p.heldOffLocked(k.server, "") != nil {
-		return best
+	if w.Moved() {
+		return errStale
 	}
 	return nil
 }
 
-// leaveLocked takes back one borrow with its turn, or its place in line, and unlinks
-// s first if why isn't empty. The last to leave files s as idle, closes it when it
-// is unlinked, and gives its connect up when that isn't done. The caller must hold
-// p.mu.
-func (p *Pool) leaveLocked(s *session, w *turn.Place, why CloseReason, now moment) {
-	if why != "" {
-		p.unlinkLocked(s, why)
-	}
-	s.inFlight--
-	s.idle.Used = max(s.idle.Used, now)
-	if s.state == stateQueued {
-		p.waiting--
-	}
-	if s.refill && s.lost != nil { // it did come up
-		s.refill = false
-		switch s.reason {
-		case CloseRetired, CloseServerClosed, CloseShutdown, CloseByID: // it isn't wanted any more
-		default:
-			defer p.refillLocked(s.key.server, &s.srv)
-		}
-	}
-	if s.inFlight > 0 {
-		p.betweenTurnsLocked(s, w, now)
-		s.turns.Leave(w)
-		return
-	}
-	s.turns.Leave(w)
+// usable looks at c right before it is used: by then it may have been killed,
+// replaced or lost, and the caller may be late or its configuration changed.
+func (c *conn) usable(b *borrower) error {
 	switch {
-	case !s.linked:
-		if s.reason == "" {
-			s.reason = CloseOneShot
+	case c.st.Cause() != nil:
+		return c.st.Cause()
+	case c.st.Lost(): // before stale, which it makes it: deaths are counted
+		return errDead
+	case c.st.Stale():
+		return errStale
+	}
+	if err := b.ctx.Err(); err != nil {
+		return err
+	}
+	if c.suspect.Load() {
+		if err := c.reassure(b.ctx); err != nil {
+			return err
 		}
-		p.settleLocked(s)
-	case s.state < stateLive:
-		p.unlinkLocked(s, CloseAbandoned)
-	case p.dueLocked(s) && p.recycleLocked(s, true):
-	case p.neededLocked(s):
-		p.unlinkLocked(s, CloseEvicted)
+	}
+	return ask(b.check)
+}
+
+// ask runs a Check. One that panics counts as a no.
+func ask(check func() bool) (err error) {
+	if check == nil {
+		return nil
+	}
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("%w (Check panicked: %s)", ErrServerClosed, panicText(v))
+		}
+	}()
+	if !check() {
+		return ErrServerClosed
+	}
+	return nil
+}
+
+// panicText is what is safe to say of a panic's value: the runtime's own words,
+// or else its type.
+func panicText(v any) string {
+	if err, ok := v.(runtime.Error); ok {
+		return err.Error()
+	}
+	return fmt.Sprintf("a %T", v)
+}
+
+// reassure looks whether a suspect session answers. The caller borrows it and
+// has its turn. When its own ctx ends meanwhile, the session stays suspect.
+// Of those who share a concurrent session one looks, and the others go on.
+func (c *conn) reassure(ctx context.Context) error {
+	if !c.suspect.CompareAndSwap(true, false) {
+		return nil
+	}
+	probe, cancel := context.WithTimeout(ctx, c.pool.opts.probeTimeout())
+	defer cancel()
+	err := c.probeSafely(probe)
+	switch {
+	case c.st.Cause() != nil:
+		return c.st.Cause()
+	case c.st.Lost():
+		return errDead
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		c.suspect.Store(true)
+		return ctx.Err()
 	default:
-		p.idle.File(&s.idle)
-		if t := s.idle.Timeout(); t > 0 {
-			p.expiresLocked(s.idle.Used + t)
+		return errWedged
+	}
+}
+
+// probeSafely takes a probe that panics for no answer: the caller may be a
+// goroutine of the pool, and holds the session.
+func (c *conn) probeSafely(ctx context.Context) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = errors.New("the probe panicked: " + panicText(v))
 		}
-		p.trimLocked(s)
-	}
-}
-
-// burst is how long a session that goes from call to call may keep others waiting
-// at a limit before it makes room for them between two calls.
-const burst = time.Second
-
-// betweenTurnsLocked replaces a session between two of its calls when it is due, or
-// has kept others waiting for long: with calls that never pause it would never be
-// idle. Those in line move on to its successor, which queues like any other. The
-// caller must hold p.mu.
-func (p *Pool) betweenTurnsLocked(s *session, w *turn.Place, now moment) {
-	switch {
-	case s.turns.Overlap || !s.linked || s.state != stateLive || w.Waits():
-		// It isn't the end of a turn.
-	case p.dueLocked(s):
-		p.recycleLocked(s, true)
-	case p.neededLocked(s):
-		for first := range p.queue.All {
-			if now-first.queued >= burst {
-				p.unlinkLocked(s, CloseEvicted)
-			}
-			return
-		}
-	}
-}
-
-// trimLocked closes idle sessions beyond the cap, the least recently used first
-// and never spared, which was used just now. The caller must hold p.mu.
-func (p *Pool) trimLocked(spared *session) {
-	limit := p.opts.maxSessions()
-	for limit > 0 && p.kept > limit {
-		oldest, ok := p.idle.Oldest(&spared.idle)
-		if !ok {
-			return
-		}
-		p.unlinkLocked(oldest.Value, CloseLRU)
-	}
-}
-
-// giveBack ends a borrow; why isn't empty when s must serve nobody else. A borrow
-// that was for one call has an outcome.
-func (p *Pool) giveBack(s *session, why CloseReason, how outcome) {
-	p.mu.Lock()
-	if how != outcomeNone {
-		p.countLocked(s, how)
-	}
-	// The time is read under the lock, so that idle sessions are filed in order.
-	p.leaveLocked(s, nil, why, p.now())
-	p.mu.Unlock()
-	p.logReleased(s, why)
-}
-
-// countLocked counts a call that has ended. The caller must hold p.mu.
-func (p *Pool) countLocked(s *session, how outcome) {
-	p.outcomes[how]++
-	if how != outcomeNotSent {
-		s.calls++
-	}
+	}()
+	return c.probe(ctx)
 }

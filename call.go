@@ -1,8 +1,12 @@
 package mcppool
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
+	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
@@ -62,3 +66,175 @@ func (c *Call) request() (mcp.CallToolRequest, error) {
 // emptyObject is what a client sees in Arguments for nil: mcp-go's own client
 // sends a nil map as null, which servers refuse.
 var emptyObject any = json.RawMessage("{}")
+
+// UnknownContent is a block of a result whose type mcp-go doesn't know, kept as
+// the server sent it.
+type UnknownContent struct {
+	mcp.Content `json:"-"` // nil; it makes this a Content
+	Type        string
+	Raw         json.RawMessage // the whole block
+}
+
+// MarshalJSON gives the block as it came.
+func (c UnknownContent) MarshalJSON() ([]byte, error) { return c.Raw, nil }
+
+func unknownContent(typ string, raw json.RawMessage) mcp.Content {
+	return UnknownContent{Type: typ, Raw: raw}
+}
+
+// outcome is an [Outcome] that can be counted cheaply.
+type outcome uint8
+
+const (
+	outcomeOK outcome = iota
+	outcomeToolError
+	outcomeRPCError
+	outcomeTimeout
+	outcomeCancelled
+	outcomeLost
+	outcomeClosed
+	outcomeNotSent
+	outcomeOther
+	outcomeCount
+)
+
+var outcomes = [outcomeCount]Outcome{
+	OutcomeOK, OutcomeToolError, OutcomeRPCError, OutcomeTimeout, OutcomeCancelled, OutcomeLost, OutcomeClosed,
+	OutcomeNotSent, OutcomeOther,
+}
+
+// callEnd is what becomes of a call and its session.
+type callEnd struct {
+	why CloseReason // why the session must not be used again, if so
+	how outcome
+}
+
+// current is the call that a session is busy with.
+type current struct {
+	mu    sync.Mutex // protects the fields below
+	tool  string     // empty when it is idle; of overlapping calls, the last
+	since moment
+}
+
+func (c *current) set(tool string, since moment) {
+	c.mu.Lock()
+	c.tool, c.since = tool, since
+	c.mu.Unlock()
+}
+
+func (c *current) get() (tool string, since moment) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.tool, c.since
+}
+
+// call makes a tool call and tells of it. err is as the caller gets it.
+func (c *conn) call(ctx context.Context, req *mcp.CallToolRequest, call *Call) (res *mcp.CallToolResult, err error, done callEnd) {
+	t := &c.pool.trace
+	begun := c.pool.now()
+	c.current.set(call.Tool, begun)
+	defer c.current.set("", 0)
+	if t.CallBegin != nil {
+		t.CallBegin(ctx, c.borrowedOrigin(), call.Tool)
+	}
+	var id *int64
+	if t.CallEnd != nil {
+		id = new(int64)
+	}
+	res, err = c.callTool(ctx, req, call, id)
+	switch {
+	case err != nil:
+		res = nil
+		err, done = c.end(ctx, toolOp(call.Tool), err)
+		failed := err // a variable of its own, which alone goes to the heap
+		c.lastErr.Store(&failed)
+	case res != nil && res.IsError:
+		done.how = outcomeToolError
+	}
+	c.pool.logCall(c, call.Tool, begun, done.how)
+	if t.CallEnd != nil {
+		t.CallEnd(ctx, c.borrowedOrigin(), call.Tool, CallDone{
+			Took: c.pool.now() - begun, Outcome: outcomes[done.how], RequestID: *id, Err: err,
+		})
+	}
+	return res, err, done
+}
+
+// end turns the error of a request into the caller's, and says what becomes of
+// the session. Who wins when several are true: an answer of the server over
+// everything, then a close of the session, then the end of the caller's ctx, then
+// the loss of the connection.
+func (c *conn) end(ctx context.Context, op string, err error) (error, callEnd) {
+	var (
+		rpc  *RPCError
+		done = callEnd{how: outcomeOther}
+		ph   = phaseSent
+	)
+	if isNotSent(err) {
+		ph = phaseQueue
+	}
+	switch {
+	case errors.As(err, &rpc):
+		err = rpc
+		done.how = outcomeRPCError
+	case c.st.Cause() != nil:
+		err = c.st.Cause()
+		done.how = outcomeClosed
+	case errors.Is(err, ErrServerClosed): // a Check that was asked right before the send
+		done = callEnd{CloseServerClosed, outcomeClosed}
+	case ctx.Err() != nil:
+		err = ctx.Err()
+		why := CloseTimeout
+		done.how = outcomeTimeout
+		if errors.Is(err, context.Canceled) {
+			why = CloseCancelled
+			done.how = outcomeCancelled
+		}
+		switch {
+		case ph != phaseSent:
+		case c.abandonPolicy() == Probe:
+			c.suspect.Store(true)
+		default:
+			done.why = why
+		}
+	case c.st.Lost() || isConnectionError(err):
+		err = c.lostError(err)
+		done = callEnd{CloseCrashed, outcomeLost}
+	}
+	if ph != phaseSent {
+		done.how = outcomeNotSent
+	}
+	return &opError{op: op, server: c.label, phase: ph, err: err}, done
+}
+
+// countRefused counts a call that never got a session.
+func (p *Pool) countRefused() {
+	p.mu.Lock()
+	p.outcomes[outcomeNotSent]++
+	p.mu.Unlock()
+}
+
+// AbandonPolicy says what becomes of a session whose call was given up: its ctx
+// ended after the call was sent.
+type AbandonPolicy uint8
+
+const (
+	// AbandonDefault is what the pool's options say, and there Discard.
+	AbandonDefault AbandonPolicy = iota
+	// Discard closes the session: nobody knows what state it is in.
+	Discard
+	// Probe keeps it. The server is told that the call was cancelled, and the
+	// next borrower first looks whether the server answers, within its own
+	// deadline and at most ProbeTimeout. If not, the session is replaced.
+	Probe
+)
+
+// abandonPolicy is what holds for c.
+func (c *conn) abandonPolicy() AbandonPolicy {
+	if c.srv.AfterAbandon != AbandonDefault {
+		return c.srv.AfterAbandon
+	}
+	return c.pool.opts.AfterAbandon
+}
+
+func toolOp(tool string) string { return "tool " + strconv.Quote(tool) }

@@ -3,10 +3,13 @@ package mcppool
 import (
 	"context"
 	"errors"
+	"log/slog"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/mcppool/mcppool/internal/childenv"
 	"github.com/mcppool/mcppool/internal/mcpconn"
+	"github.com/mcppool/mcppool/internal/redact"
 )
 
 // Client is one open connection to a server. It is safe for concurrent use.
@@ -48,16 +51,23 @@ func isNotSent(err error) bool {
 // of a server that is alive.
 func isConnectionError(err error) bool { return mcpconn.IsLost(err) }
 
-// probe asks whether the server behind s is alive.
-func (s *session) probe(ctx context.Context) error {
-	if p, ok := s.client.(Prober); ok {
+// Prober is implemented by a [Client] that knows a cheap way to find out whether
+// its server answers. An error means that it doesn't. Without it, a page of tools
+// is asked for.
+type Prober interface {
+	Probe(ctx context.Context) error
+}
+
+// probe asks whether the server behind c is alive.
+func (c *conn) probe(ctx context.Context) error {
+	if p, ok := c.client.(Prober); ok {
 		return p.Probe(ctx)
 	}
-	switch _, err := s.client.ListTools(ctx, mcp.ListToolsRequest{}); {
+	switch _, err := c.client.ListTools(ctx, mcp.ListToolsRequest{}); {
 	case err == nil:
 		return nil
-	case s.isLost() || isConnectionError(err):
-		return s.lostError(err)
+	case c.st.Lost() || isConnectionError(err):
+		return c.lostError(err)
 	default:
 		return ctx.Err() // if that is nil, the server has answered
 	}
@@ -75,9 +85,139 @@ type deathReporter interface {
 
 // callTool makes a tools/call. The type of the default client is asked for by
 // name, since what is passed through an interface goes to the heap.
-func (s *session) callTool(ctx context.Context, req *mcp.CallToolRequest, call *Call, id *int64) (*mcp.CallToolResult, error) {
-	if c, ok := s.client.(*defaultClient); ok {
-		return c.callTool(ctx, req, call, id)
+func (c *conn) callTool(ctx context.Context, req *mcp.CallToolRequest, call *Call, id *int64) (*mcp.CallToolResult, error) {
+	if d, ok := c.client.(*defaultClient); ok {
+		return d.callTool(ctx, req, call, id)
 	}
-	return s.client.CallTool(ctx, *req)
+	return c.client.CallTool(ctx, *req)
+}
+
+// defaultClient is a connection of internal/mcpconn as a [Client]. What it
+// inherits makes it an [Informer] and, but for the errors, a [FullClient].
+type defaultClient struct {
+	*mcpconn.Conn
+	redact *redact.Redactor
+}
+
+// dialDefault is the default of [Options.Dial].
+func (p *Pool) dialDefault(ctx context.Context, of *conn) (Client, error) {
+	srv := &of.srv
+	secrets := of.server.redact
+	c := &defaultClient{redact: secrets}
+	cfg := mcpconn.Config{
+		Command:        srv.Command,
+		Args:           srv.Args,
+		Dir:            srv.Dir,
+		URL:            srv.URL,
+		Header:         srv.Header,
+		Era:            mcpconn.Era(srv.Protocol),
+		Eras:           &p.eras,
+		EraKey:         of.server.command,
+		ClientInfo:     p.opts.clientInfo(),
+		MaxMessageSize: p.opts.maxMessageSize(),
+		CloseTimeout:   p.opts.closeTimeout(),
+		Traffic:        &p.traffic,
+		Web:            &p.web,
+		Hurry:          of.hurry,
+		Handlers:       p.handlersOf(of),
+		UnknownContent: unknownContent,
+		OnJunk: func(line []byte, total int) {
+			clean := secrets.Piece(string(line), false)
+			p.log(slog.LevelDebug, "mcppool: no message on stdout", of, slog.Int("lines", total), slog.String("line", clean))
+			if p.trace.Junk != nil {
+				p.trace.Junk(of.origin(), clean, total)
+			}
+		},
+		OnPanic: func(v any, stack []byte) {
+			p.log(slog.LevelError, "mcppool: a handler panicked", of,
+				slog.String("panic", panicText(v)), slog.String("stack", string(stack)))
+		},
+		OnLost: func() { p.lost(of) },
+	}
+	if p.trace.ProcessStarted != nil {
+		cfg.OnStart = func(pid int) { p.trace.ProcessStarted(ctx, of.origin(), pid) }
+	}
+	if p.trace.Stderr != nil { // else nobody has to look for its lines
+		cfg.OnStderr = func(line []byte) {
+			p.trace.Stderr(of.origin(), secrets.Piece(string(line), false))
+		}
+	}
+	if !srv.IsHTTP() {
+		cfg.Env = childenv.Build(p.opts.InheritEnv, srv.Env)
+	}
+	var err error
+	if c.Conn, err = mcpconn.Dial(ctx, cfg); err != nil {
+		return nil, c.error(err)
+	}
+	return c, nil
+}
+
+// callTool sets id, unless it is nil, to the request's.
+func (c *defaultClient) callTool(ctx context.Context, req *mcp.CallToolRequest, call *Call, id *int64) (*mcp.CallToolResult, error) {
+	r := mcpconn.ToolCall{
+		Tool: req.Params.Name, Args: req.Params.RawArguments, Meta: call.Meta, OnProgress: call.OnProgress, ID: id,
+	}
+	if check := call.Check; check != nil {
+		r.Gate = func() error { return ask(check) }
+	}
+	res, err := c.Conn.CallTool(ctx, r)
+	return res, c.error(err)
+}
+
+// CallTool is callTool for those who know only [Client].
+func (c *defaultClient) CallTool(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+	return c.callTool(ctx, &req, &Call{Meta: req.Params.Meta}, nil)
+}
+
+func (c *defaultClient) ListTools(ctx context.Context, req mcp.ListToolsRequest) (*mcp.ListToolsResult, error) {
+	res, err := c.ListToolsByPage(ctx, req)
+	return res, c.error(err)
+}
+
+func (c *defaultClient) Probe(ctx context.Context) error { return c.error(c.Conn.Probe(ctx)) }
+
+func (c *defaultClient) Close() error { return c.error(c.Conn.Close()) }
+
+func (c *defaultClient) process() (pid int, stderr string) {
+	_, stderr = c.death()
+	return c.Pid(), stderr
+}
+
+func (c *defaultClient) death() (exit, stderr string) {
+	exit, stderr = c.Conn.Death()
+	return exit, cleanTail(c.redact, stderr)
+}
+
+// cleanTail is what may be shown of the last that a server wrote to stderr: its
+// front was cut when it is as long as can be.
+func cleanTail(r *redact.Redactor, stderr string) string {
+	return r.Piece(stderr, len(stderr) >= mcpconn.StderrTail)
+}
+
+// configFields are the pool's names for those of internal/mcpconn.
+var configFields = map[string]string{"Dir": "Server.Dir", "Meta": "Call.Meta"}
+
+// error makes the errors of the connection the pool's, without secrets.
+func (c *defaultClient) error(err error) error {
+	if err == nil {
+		return nil // before the variables below, which go to the heap
+	}
+	var (
+		config  *mcpconn.ConfigError
+		start   *mcpconn.StartError
+		answer  *mcpconn.RPCError
+		notSent *mcpconn.NotSentError
+	)
+	switch {
+	case errors.As(err, &config):
+		return &ConfigError{Field: configFields[config.Field], Reason: c.redact.Text(config.Reason)}
+	case errors.As(err, &start):
+		return &StartError{Phase: start.Phase, Exit: start.Exit, Stderr: cleanTail(c.redact, start.Stderr), Err: c.error(start.Err)}
+	case errors.As(err, &answer):
+		return &RPCError{Code: answer.Code, Message: c.redact.Piece(answer.Message, false), Data: c.redact.JSON(answer.Data)}
+	case errors.As(err, &notSent):
+		return &notSentError{c.redact.Error(notSent.Err)}
+	default:
+		return c.redact.Error(err)
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/mcppool/mcppool/internal/poolstate"
 )
 
 // The conditions that callers branch on with errors.Is. An error of the pool
@@ -123,6 +124,38 @@ func (e *RPCError) Unwrap() error {
 	return details.AsError()
 }
 
+// BusyError is the [ErrBusy] of a call that a limit refused. Nothing was sent.
+type BusyError struct {
+	Limit      string        // the field of [Limits], such as "MaxProcesses"
+	Max        int           // its value
+	Waiting    int           // how many callers waited at limits then
+	RetryAfter time.Duration // about how long it takes until as many have been served
+}
+
+func (e *BusyError) Error() string {
+	return fmt.Sprintf("mcppool: busy: %s is %d and %d callers wait; try again in %s",
+		e.Limit, e.Max, e.Waiting, e.RetryAfter.Round(time.Millisecond))
+}
+
+// Is makes every BusyError an [ErrBusy].
+func (e *BusyError) Is(target error) bool { return target == ErrBusy }
+
+// heldOffError says why a server isn't started, and until when.
+func heldOffError(label string, held *poolstate.HeldOff) error {
+	err := &StartError{Server: label, Phase: "start", RetryAfter: held.Wait, Err: held.Reason}
+	var (
+		start *StartError
+		lost  *LostError
+	)
+	switch {
+	case errors.As(held.Reason, &start):
+		err.Phase, err.Exit, err.Stderr, err.Err = start.Phase, start.Exit, start.Stderr, start.Err
+	case errors.As(held.Reason, &lost):
+		err.Exit, err.Stderr, err.Err = lost.Exit, lost.Stderr, lost.Err
+	}
+	return err
+}
+
 // appendDeath adds how a process ended and what it said last.
 func appendDeath(b *strings.Builder, exit, stderr string) {
 	if exit != "" {
@@ -199,4 +232,19 @@ func SafeToRetry(err error) bool {
 	default:
 		return false
 	}
+}
+
+// wrap says what failed, where and how far it had come. Bad input speaks for
+// itself.
+func wrap(op string, srv *Server, ph phase, err error) error {
+	var config *ConfigError
+	if errors.As(err, &config) {
+		return err
+	}
+	return &opError{op: op, server: srv.String(), phase: ph, err: err}
+}
+
+func isConfigError(err error) bool {
+	var config *ConfigError
+	return errors.As(err, &config)
 }

@@ -1,6 +1,7 @@
 package mcppool
 
 import (
+	"encoding/hex"
 	"strconv"
 	"strings"
 
@@ -10,11 +11,7 @@ import (
 // digest stands for a configuration in maps, labels and logs.
 type digest = keyed.Digest
 
-// key says whose session it is: one server, one scope.
-type key struct {
-	server digest
-	scope  string
-}
+func shortHex(d digest) string { return hex.EncodeToString(d[:6]) }
 
 // digestOf is the digest of the whole configuration. It is on the path of every
 // call: for a small configuration it allocates nothing.

@@ -9,7 +9,10 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/mcppool/mcppool/internal/breaker"
 	"github.com/mcppool/mcppool/internal/childenv"
+	"github.com/mcppool/mcppool/internal/mcpconn"
+	"github.com/mcppool/mcppool/internal/poolstate"
 )
 
 // Version is the version of this module.
@@ -162,4 +165,169 @@ func (o *Options) validate() error {
 		}
 	}
 	return nil
+}
+
+// Handlers answer what servers ask of their client. Servers of the modern era ask
+// by the result of a call, which then goes on with the answers, as the protocol has
+// it; the others ask by requests of their own. A nil one isn't offered to
+// servers, and one that asks all the same gets a JSON-RPC error at once. They
+// run on goroutines of the connection, may block and may call the pool, though
+// not with the scope and server that asks, whose call may be waiting for the
+// answer. One that panics answers with an error.
+type Handlers struct {
+	// Sampling answers sampling/createMessage: the server wants a model's answer.
+	Sampling func(ctx context.Context, from Origin, req mcp.CreateMessageRequest) (*mcp.CreateMessageResult, error)
+	// Elicitation answers elicitation/create: the server wants to ask the user.
+	Elicitation func(ctx context.Context, from Origin, req mcp.ElicitationRequest) (*mcp.ElicitationResult, error)
+	// Roots answers roots/list: the server wants to know its working folders.
+	Roots func(ctx context.Context, from Origin) ([]mcp.Root, error)
+	// Notification gets all notifications but progress, one at a time and in
+	// order for each session: log messages, changes of lists, updates.
+	Notification func(from Origin, n mcp.JSONRPCNotification)
+}
+
+// Origin says which session something comes from.
+type Origin struct {
+	SessionID string // see [SessionInfo]
+	Server    string // its label (see [Server.String])
+	Scope     string
+	HTTP      bool // the server is reached at a URL; it has no process of the pool's
+}
+
+// origin is where what c does comes from. A spare gets its scope when it
+// is handed out.
+func (c *conn) origin() Origin {
+	c.pool.mu.Lock()
+	defer c.pool.mu.Unlock()
+	return c.borrowedOrigin()
+}
+
+// borrowedOrigin is origin for those who borrow c, under whom it doesn't change.
+func (c *conn) borrowedOrigin() Origin {
+	return Origin{SessionID: c.id, Server: c.label, Scope: c.st.Key.Scope, HTTP: c.srv.IsHTTP()}
+}
+
+// handlersOf are the handlers for one session.
+func (p *Pool) handlersOf(of *conn) (c mcpconn.Handlers) {
+	h := &p.opts.Handlers
+	if h.Sampling != nil {
+		c.Sampling = func(ctx context.Context, req mcp.CreateMessageRequest) (*mcp.CreateMessageResult, error) {
+			return h.Sampling(ctx, of.origin(), req)
+		}
+	}
+	if h.Elicitation != nil {
+		c.Elicitation = func(ctx context.Context, req mcp.ElicitationRequest) (*mcp.ElicitationResult, error) {
+			return h.Elicitation(ctx, of.origin(), req)
+		}
+	}
+	if h.Roots != nil {
+		c.Roots = func(ctx context.Context) ([]mcp.Root, error) { return h.Roots(ctx, of.origin()) }
+	}
+	if h.Notification != nil {
+		c.Notification = func(n mcp.JSONRPCNotification) { h.Notification(of.origin(), n) }
+	}
+	return c
+}
+
+// Limits bound what runs and what waits. Zero or negative is no limit. Where a
+// limit is reached, callers wait under their ctx, in order of arrival within a
+// scope and in turns between scopes. They can be changed with [Pool.SetLimits].
+//
+// Idle sessions whose place another call needs are closed for it, the least
+// recently used first: any for MaxProcesses, those of the scope for MaxPerScope,
+// those of the server for MaxPerServer. Spares go before them.
+type Limits struct {
+	// MaxProcesses bounds the child processes (not counting those that they
+	// start themselves): connected, starting, one-shot and ending ones together.
+	MaxProcesses int
+	// MaxStarting bounds the connects under way at a time, those that nobody waits
+	// for any longer included until they have stopped.
+	MaxStarting int
+	// MaxPerScope bounds the processes of one scope, on all servers. One-shot
+	// calls have none.
+	MaxPerScope int
+	// MaxPerServer bounds the processes of one server, over all scopes.
+	MaxPerServer int
+	// MaxWaiting bounds the callers that wait at a limit; more are refused with
+	// a [*BusyError].
+	MaxWaiting int
+	// MaxWait is how long a caller waits at a limit before it is refused with a
+	// [*BusyError].
+	MaxWait time.Duration
+}
+
+// ofState are the limits as the state has them; MaxWait is the pool's own.
+func (l *Limits) ofState() poolstate.Limits {
+	return poolstate.Limits{
+		MaxProcesses: l.MaxProcesses, MaxStarting: l.MaxStarting, MaxPerScope: l.MaxPerScope,
+		MaxPerServer: l.MaxPerServer, MaxWaiting: l.MaxWaiting,
+	}
+}
+
+// Backoff holds off a server that keeps failing to start, or dies soon after,
+// whichever scope asks for it. Failed tools, timeouts and cancellations never
+// count. While it lasts, calls that would have to start the server fail at once
+// with a [*StartError] that says why and until when; then one attempt is made at
+// a time, until one comes up. A server is trusted again, and its failures are
+// forgotten, when a session has lived for MinUptime.
+type Backoff struct {
+	// After is how many failures in a row are let through; zero means that
+	// nothing is ever held off.
+	After int
+	// Initial is the first pause, and doubles with each failure; default 500 ms.
+	// Up to a quarter of a pause is taken off it at random.
+	Initial time.Duration
+	// Max bounds the pause; default 30 s.
+	Max time.Duration
+	// MinUptime is how long a session must live for its start to count as a
+	// success; default 10 s.
+	MinUptime time.Duration
+}
+
+func (b *Backoff) initial() time.Duration   { return orDefault(b.Initial, 500*time.Millisecond) }
+func (b *Backoff) max() time.Duration       { return orDefault(b.Max, 30*time.Second) }
+func (b *Backoff) minUptime() time.Duration { return orDefault(b.MinUptime, 10*time.Second) }
+
+// maxBreakers bounds the memory of failing servers; beyond it one is forgotten.
+const maxBreakers = 1024
+
+func (b *Backoff) config() breaker.Config {
+	return breaker.Config{After: b.After, Initial: b.initial(), Max: b.max(), MinUptime: b.minUptime(), Cap: maxBreakers}
+}
+
+// Recycle replaces sessions that have become old, between calls and never during
+// one. What a session held is lost with it, except that a shared server's next
+// session is connected before its last one goes. Zero fields are off.
+type Recycle struct {
+	// MaxLifetime is how long a session may be used; up to a tenth of it is taken
+	// off at random, so that not all go at once.
+	MaxLifetime time.Duration
+	// MaxCalls is how many tool calls it may make.
+	MaxCalls int
+	// MaxRSS is how many bytes of memory its process tree may use, looked at
+	// every ten seconds. Linux only.
+	MaxRSS int64
+}
+
+// stateConfig is what the state needs of the options.
+func (o *Options) stateConfig() poolstate.Config {
+	return poolstate.Config{
+		MaxSessions: o.maxSessions(),
+		MaxLifetime: o.Recycle.MaxLifetime,
+		MaxCalls:    o.Recycle.MaxCalls,
+		Backoff:     o.Backoff.config(),
+	}
+}
+
+// policyOf is how the sessions of a server are kept.
+func (o *Options) policyOf(srv *Server) poolstate.Policy {
+	return poolstate.Policy{
+		Remote:      srv.IsHTTP(),
+		Exclusive:   srv.Exclusive,
+		Shared:      srv.Shared,
+		Concurrent:  srv.Concurrent,
+		Processes:   srv.Processes,
+		Spares:      srv.Spares,
+		IdleTimeout: o.idleTimeoutOf(srv),
+	}
 }

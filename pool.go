@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"strconv"
 	"sync"
@@ -12,10 +11,8 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
-	"github.com/mcppool/mcppool/internal/breaker"
-	"github.com/mcppool/mcppool/internal/fairqueue"
-	"github.com/mcppool/mcppool/internal/idle"
 	"github.com/mcppool/mcppool/internal/mcpconn"
+	"github.com/mcppool/mcppool/internal/poolstate"
 )
 
 // Pool keeps sessions with MCP servers between calls. It is made by [New], is
@@ -28,68 +25,44 @@ type Pool struct {
 	life  context.Context // ends when the pool takes no more calls
 	end   context.CancelFunc
 	done  <-chan struct{} // of life
-	eras  eras
+	eras  mcpconn.Eras
 	// traffic counts the bytes of all processes.
 	traffic mcpconn.Traffic
 	web     mcpconn.Web // connections to servers at a URL
 	// empty is closed once the pool is closed and has no session left.
 	empty chan struct{}
-	// wg counts the goroutines of the pool: connects, closes and the reaper. It
-	// is added to only under mu, and only while a session is open or the pool
-	// is, so never once empty is closed.
-	wg sync.WaitGroup
+	// wg counts the goroutines of the pool: connects, closes and those of reaper.go.
+	// It is added to only under mu, and only while a session is open or the pool is,
+	// so never once empty is closed.
+	wg   sync.WaitGroup
+	wake chan struct{} // of the reaper; capacity 1
 
-	mu            sync.Mutex // protects the fields below; held for map, list and count work only
-	closed        bool
-	lastID        uint64
-	open          int                     // sessions that aren't closed
-	sessions      map[key]*session        // the linked ones
-	servers       map[digest]*serverGroup // all that are open, by server
-	scopes        map[string]*scopeGroup  // those of them that have a scope
-	kept          int                     // linked sessions
-	idle          idle.Lists[*session]    // of them, those that nobody borrows
-	spares        idle.Lists[*session]    // the connected ones
-	breakers      breaker.Set[digest]     // of servers that failed lately
-	breakerEvents []breakerEvent          // changes of those that have yet to be told of
-	reaper        reaper
-	watching      bool // the goroutines of watch.go are there
-
-	limits   Limits
-	starting int // connects under way
-	tally    tally
-	queue    fairqueue.Queue[*session] // those that wait for a place
-	waiting  int                       // callers that wait for those
-	pace     fairqueue.Pace            // at which they get one
-
-	states   [stateClosed]int // open sessions by state
-	connects uint64           // sessions begun
-	failures uint64           // of them, those that didn't come up
-	opened   uint64           // of them, those that did
-	evicted  uint64
-	outcomes [outcomeCount]uint64   // tool calls ended
-	closes   map[CloseReason]uint64 // sessions closed
+	mu       sync.Mutex // protects the fields below, and all that state holds
+	state    *poolstate.State
+	closed   bool
+	emptied  bool // empty is closed
+	maxWait  time.Duration
+	reaping  bool                 // the reaper runs
+	watching bool                 // the goroutines that look at sessions from time to time run
+	outcomes [outcomeCount]uint64 // tool calls ended
 }
 
 // New makes a pool; nil options are the defaults. It starts nothing. It fails
 // with a [*ConfigError] when an option has no meaning.
 func New(opts *Options) (*Pool, error) {
 	p := &Pool{
-		born:     time.Now().Add(-1), // so that no moment of its life is zero
-		opts:     opts.clone(),
-		empty:    make(chan struct{}),
-		sessions: make(map[key]*session),
-		servers:  make(map[digest]*serverGroup),
-		scopes:   make(map[string]*scopeGroup),
-		closes:   make(map[CloseReason]uint64),
-		reaper:   reaper{wake: make(chan struct{}, 1)},
+		born:  time.Now().Add(-1), // so that no moment of its life is zero
+		opts:  opts.clone(),
+		empty: make(chan struct{}),
+		wake:  make(chan struct{}, 1),
 	}
 	if err := p.opts.validate(); err != nil {
 		return nil, err
 	}
 	p.life, p.end = context.WithCancel(context.Background())
 	p.done = p.life.Done()
-	p.limits = p.opts.Limits
-	p.breakers.Config = p.opts.Backoff.config()
+	p.maxWait = p.opts.Limits.MaxWait
+	p.state = poolstate.New(p.opts.stateConfig(), p.opts.Limits.ofState())
 	if p.opts.Trace != nil {
 		p.trace = *p.opts.Trace
 	}
@@ -99,11 +72,83 @@ func New(opts *Options) (*Pool, error) {
 	return p, nil
 }
 
+// moment is a time by the pool's own clock: how long after its making. It is
+// cheaper to read and to compare than a time.Time, and zero is before everything.
+type moment = poolstate.Moment
+
+func (p *Pool) now() moment { return time.Since(p.born) }
+
+// wall is m as others know it; the zero time for zero.
+func (p *Pool) wall(m moment) time.Time {
+	if m == 0 {
+		return time.Time{}
+	}
+	return p.born.Add(m).Round(0)
+}
+
 // sessionID is unique over pools and processes, so that it names a session in a
 // log for good.
 func sessionID(pool string, n uint64) string { return pool + "-" + strconv.FormatUint(n, 10) }
 
-func shortHex(d digest) string { return hex.EncodeToString(d[:6]) }
+// unlock releases p.mu and does what the events under it have left to be done.
+func (p *Pool) unlock() {
+	actions := p.state.Actions()
+	for i := range actions {
+		p.prepareLocked(&actions[i])
+	}
+	if p.closed && !p.emptied && p.state.Open() == 0 {
+		p.emptied = true
+		close(p.empty)
+	}
+	p.mu.Unlock()
+	for i := range actions {
+		p.run(&actions[i])
+	}
+}
+
+// prepareLocked does the part of an action that must not come after the next event.
+// The caller must hold p.mu.
+func (p *Pool) prepareLocked(a *poolstate.Action) {
+	switch a.Do {
+	case poolstate.HoldOff, poolstate.Try:
+		a.Label = a.Session.Group.Label
+	case poolstate.Connect:
+		if a.Session.Owner == nil { // the pool's own wish, for a spare
+			p.ownSpareLocked(a.Session)
+		}
+		p.wg.Add(1)
+	case poolstate.Close:
+		p.wg.Add(1)
+	case poolstate.Wake:
+		p.startReaperLocked()
+	}
+}
+
+// run does what an event has left to be done.
+func (p *Pool) run(a *poolstate.Action) {
+	switch a.Do {
+	case poolstate.Connect:
+		go p.connect(connOf(a.Session))
+	case poolstate.Abort:
+		connOf(a.Session).abort()
+	case poolstate.Close:
+		go func() {
+			defer p.wg.Done()
+			p.closeConn(connOf(a.Session))
+		}()
+	case poolstate.Wake:
+		select {
+		case p.wake <- struct{}{}:
+		default: // it is about to look anyway
+		}
+	case poolstate.HoldOff:
+		p.tellBackoff(a, BreakerOpen)
+	case poolstate.Try:
+		p.tellBackoff(a, BreakerHalfOpen)
+	case poolstate.Trust:
+		p.tellBackoff(a, BreakerClosed)
+	}
+}
 
 // CallTool calls a tool of srv in the session of call.Scope, which it connects
 // first when there is none. One deadline, that of ctx, spans waiting for the
@@ -121,15 +166,16 @@ func (p *Pool) CallTool(ctx context.Context, srv Server, call Call) (*mcp.CallTo
 	if err != nil {
 		return nil, err
 	}
-	s, err := p.borrow(ctx, &srv, call.Scope, call.Check)
+	b := newBorrower(ctx, &srv, call.Scope, call.Check)
+	c, err := p.borrow(&b)
 	for again := true; err == nil; again = false {
 		var res *mcp.CallToolResult
 		var sent bool
-		res, sent, err = p.callIn(ctx, s, &req, &call, again)
+		res, sent, err = p.callIn(ctx, c, &req, &call, again)
 		if sent {
 			return res, err
 		}
-		s, err = p.borrowAgain(ctx, s, &srv, call.Check)
+		c, err = p.borrowAgain(&b, c)
 	}
 	p.countRefused()
 	return nil, wrap(toolOp(call.Tool), &srv, phaseQueue, err)
@@ -138,54 +184,204 @@ func (p *Pool) CallTool(ctx context.Context, srv Server, call Call) (*mcp.CallTo
 // callIn makes a call in a borrowed session and gives it back, except when again
 // is set and the session was lost before anything was sent: sent is false then,
 // and the session still borrowed.
-func (p *Pool) callIn(ctx context.Context, s *session, req *mcp.CallToolRequest, call *Call, again bool) (res *mcp.CallToolResult, sent bool, err error) {
+func (p *Pool) callIn(ctx context.Context, c *conn, req *mcp.CallToolRequest, call *Call, again bool) (res *mcp.CallToolResult, sent bool, err error) {
 	done := callEnd{why: ClosePanicked, how: outcomeOther} // unless the client returns
 	sent = true
 	defer func() {
 		if sent {
-			p.giveBack(s, done.why, done.how)
+			p.giveBack(c, done)
 		}
 	}()
-	res, err, done = s.call(ctx, req, call)
-	if err != nil && again && done.how == outcomeNotSent && s.isLost() && !s.isKilled() {
+	res, err, done = c.call(ctx, req, call)
+	if err != nil && again && done.how == outcomeNotSent && c.st.Lost() && c.st.Cause() == nil {
 		sent = false
 	}
 	return res, sent, err
 }
 
-func toolOp(tool string) string { return "tool " + strconv.Quote(tool) }
-
-// wrap says what failed, where and how far it had come. Bad input speaks for
-// itself.
-func wrap(op string, srv *Server, ph phase, err error) error {
-	var config *ConfigError
-	if errors.As(err, &config) {
+// ListTools lists the tools of srv, all pages of them, as the session of scope
+// sees them. It borrows the session as [Pool.CallTool] does. A server whose
+// cursor doesn't move on gets an error rather than a loop.
+func (p *Pool) ListTools(ctx context.Context, srv Server, scope string) (tools []mcp.Tool, err error) {
+	err = p.lend(ctx, &srv, scope, "tools/list", func(_ context.Context, l *Session) error {
+		tools, err = l.ListTools(ctx)
 		return err
-	}
-	return &opError{op: op, server: srv.String(), phase: ph, err: err}
+	})
+	return tools, err
 }
 
-// lostError says what is known of the end of the connection.
-func (s *session) lostError(err error) error {
-	lost := &LostError{Server: s.label, Err: err}
-	if s.isLost() && s.client.Err() != nil {
-		lost.Err = s.client.Err()
+// Do borrows the session of (srv, scope) as [Pool.CallTool] does and runs f with
+// it: calls that f makes are not interleaved with others of the scope. The ctx
+// that f gets ends with the caller's, and when the session is closed under it.
+// Do returns f's error as it is; errors of its own came before f ran. The
+// [*Session] is f's until it returns, unless f releases it before.
+func (p *Pool) Do(ctx context.Context, srv Server, scope string, f func(context.Context, *Session) error) error {
+	return p.lend(ctx, &srv, scope, "session", func(ctx context.Context, l *Session) error {
+		ctx, cancel := l.c.whileAlive(ctx)
+		defer cancel()
+		return f(ctx, l)
+	})
+}
+
+// lend runs f with a borrowed session and gives it back.
+func (p *Pool) lend(ctx context.Context, srv *Server, scope, op string, f func(context.Context, *Session) error) error {
+	b := newBorrower(ctx, srv, scope, nil)
+	c, err := p.borrow(&b)
+	if err != nil {
+		return wrap(op, srv, phaseQueue, err)
 	}
-	if d, ok := s.client.(deathReporter); ok {
-		lost.Exit, lost.Stderr = d.death()
+	l := &Session{&lease{p: p, c: c}}
+	why := ClosePanicked // unless f returns
+	defer func() { l.lease.end(why) }()
+	err = f(ctx, l)
+	why = ""
+	return err
+}
+
+// Acquire borrows the session of (srv, scope) as [Pool.CallTool] does, until it
+// is released; ctx bounds the wait for it, not the borrow. Each Acquire that
+// succeeds is to be followed by one Release or Discard. One that is dropped
+// without is reported in the log as an error and its session closed, once the
+// garbage collector has found it.
+func (p *Pool) Acquire(ctx context.Context, srv Server, scope string) (*Session, error) {
+	b := newBorrower(ctx, &srv, scope, nil)
+	c, err := p.borrow(&b)
+	if err != nil {
+		return nil, wrap("session", &srv, phaseQueue, err)
 	}
-	return lost
+	return newLease(p, c), nil
+}
+
+// Prewarm connects spares of srv, so that there are n, and waits for them. Each
+// is handed to the next call that would have to start srv. They are given up
+// after the server's idle time, and before anything else when a limit is tight.
+// It fails with the first connect's error, with [ErrServerClosed] or [ErrClosed]
+// where those ended a connect, with a [*BusyError] where a limit leaves no room,
+// and with ctx's error; what is connecting then goes on.
+func (p *Pool) Prewarm(ctx context.Context, srv Server, n int) error {
+	if srv.IsHTTP() {
+		return &ConfigError{Field: "Server.URL", Reason: "is set: a server that is reached over HTTP has no spares"}
+	}
+	started, err := p.startSpares(ctx, &srv, n)
+	for _, c := range started {
+		select {
+		case <-c.ready:
+			if err == nil {
+				err = c.connectErr
+			}
+		case <-c.st.Killed():
+			return wrap("prewarm", &srv, phaseQueue, c.st.Cause())
+		case <-ctx.Done():
+			return wrap("prewarm", &srv, phaseQueue, ctx.Err())
+		}
+	}
+	if err != nil {
+		return wrap("prewarm", &srv, phaseQueue, err)
+	}
+	return nil
+}
+
+func (p *Pool) startSpares(ctx context.Context, srv *Server, n int) (started []*conn, err error) {
+	b := newBorrower(ctx, srv, "", nil)
+	p.mu.Lock()
+	defer p.unlock()
+	if err := p.checkLocked(&b); err != nil {
+		return nil, err
+	}
+	sessions, err := p.state.Prewarm(&b.want, n, p.now())
+	for _, s := range sessions {
+		if s.Owner == nil {
+			p.ownLocked(s, srv, ctx)
+		}
+		started = append(started, connOf(s))
+	}
+	return started, p.refusal(&b, err)
+}
+
+// SetLimits replaces the limits. Raised ones let waiting callers go at once;
+// lowered ones end nothing that is busy.
+func (p *Pool) SetLimits(l Limits) {
+	p.mu.Lock()
+	defer p.unlock()
+	p.maxWait = l.MaxWait
+	p.state.SetLimits(l.ofState(), p.now())
+}
+
+// Limits returns the limits as they are now.
+func (p *Pool) Limits() Limits {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	l := p.state.Limits()
+	return Limits{
+		MaxProcesses: l.MaxProcesses, MaxStarting: l.MaxStarting, MaxPerScope: l.MaxPerScope,
+		MaxPerServer: l.MaxPerServer, MaxWaiting: l.MaxWaiting, MaxWait: p.maxWait,
+	}
+}
+
+// ResetServer forgets the failures of exactly this configuration, so that the
+// next call may start it at once.
+func (p *Pool) ResetServer(srv Server) {
+	p.mu.Lock()
+	defer p.unlock()
+	b := newBorrower(context.Background(), &srv, "", nil)
+	b.want.Label = srv.String()
+	p.state.ResetBackoff(&b.want)
+}
+
+// Shutdown refuses new calls and those that still wait with [ErrClosed], closes
+// idle sessions, and lets the calls that were sent finish. When ctx
+// ends before they have, they are interrupted as by [Pool.Close], and Shutdown
+// returns ctx's error. Either way no process, goroutine or timer of the pool is
+// left when it returns.
+func (p *Pool) Shutdown(ctx context.Context) error {
+	p.refuse(func(s *poolstate.Session) { p.state.Retire(s, ErrClosed, reason(CloseShutdown), p.now()) })
+	var err error
+	select {
+	case <-p.empty:
+	default:
+		select {
+		case <-p.empty:
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
+	}
+	_ = p.Close()
+	return err
+}
+
+// Close refuses new calls with [ErrClosed], interrupts those under way, closes
+// every session, and returns when no process, goroutine or timer of the pool is
+// left. It may be called again, and from several goroutines; each call waits.
+// Its error is always nil.
+func (p *Pool) Close() error {
+	p.refuse(func(s *poolstate.Session) { p.state.Kill(s, ErrClosed, reason(CloseShutdown), p.now()) })
+	<-p.empty
+	p.wg.Wait()
+	p.web.Close()
+	return nil
+}
+
+// refuse ends the taking of calls, and ends each session that there is.
+func (p *Pool) refuse(end func(*poolstate.Session)) {
+	p.mu.Lock()
+	defer p.unlock()
+	p.closed = true
+	p.end()
+	p.state.Refuse()
+	for s := range p.state.All {
+		end(s)
+	}
 }
 
 // listTools follows the pages of tools/list.
-func (s *session) listTools(ctx context.Context) ([]mcp.Tool, error) {
+func (c *conn) listTools(ctx context.Context) ([]mcp.Tool, error) {
 	var (
 		tools []mcp.Tool
 		req   mcp.ListToolsRequest
 		seen  = map[mcp.Cursor]bool{"": true}
 	)
 	for {
-		page, err := s.client.ListTools(ctx, req)
+		page, err := c.client.ListTools(ctx, req)
 		if err != nil {
 			return nil, err
 		}
@@ -199,10 +395,4 @@ func (s *session) listTools(ctx context.Context) ([]mcp.Tool, error) {
 		seen[page.NextCursor] = true
 		req.Params.Cursor = page.NextCursor
 	}
-}
-
-func (p *Pool) maxWait() time.Duration {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.limits.MaxWait
 }

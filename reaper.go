@@ -1,40 +1,24 @@
 package mcppool
 
 import (
+	"context"
+	"sync"
 	"time"
 
-	"github.com/mcppool/mcppool/internal/idle"
+	"github.com/mcppool/mcppool/internal/poolstate"
 )
 
-// reaper closes idle sessions when their time is up. It is one goroutine, which
-// starts with the first session that can expire, sleeps until the next expiry,
-// and ends with the pool.
-type reaper struct {
-	started bool
-	// wakes is when the goroutine looks next; zero when it waits to be woken.
-	// Sessions that become idle expire later than those that did before, so that
-	// a busy pool's calls wake it about once in an IdleTimeout.
-	wakes moment
-	wake  chan struct{} // capacity 1
-}
+// What is periodic. The reaper closes idle sessions when their time is up: one
+// goroutine, which starts with the first session that can expire, sleeps until the
+// next expiry, and ends with the pool. Another looks at health, a third at memory, if
+// that was asked for.
 
-// expiresLocked sees to it that the reaper looks at the time at. The caller
-// must hold p.mu.
-func (p *Pool) expiresLocked(at moment) {
-	r := &p.reaper
-	if r.wakes != 0 && at >= r.wakes {
-		return
-	}
-	r.wakes = at
-	if !r.started {
-		r.started = true
+// startReaperLocked starts the reaper, once. The caller must hold p.mu.
+func (p *Pool) startReaperLocked() {
+	if !p.reaping {
+		p.reaping = true
 		p.wg.Add(1)
 		go p.reap()
-		return
-	}
-	select {
-	case r.wake <- struct{}{}:
-	default: // it is about to look anyway
 	}
 }
 
@@ -45,12 +29,8 @@ func (p *Pool) reap() {
 	for {
 		p.mu.Lock()
 		now := p.now()
-		next := p.expireLocked(&p.idle, now)
-		if spare := p.expireLocked(&p.spares, now); next == 0 || spare != 0 && spare < next {
-			next = spare
-		}
-		p.reaper.wakes = next
-		p.mu.Unlock()
+		next := p.state.Expire(now)
+		p.unlock()
 
 		var expiry <-chan time.Time
 		if next != 0 {
@@ -59,20 +39,111 @@ func (p *Pool) reap() {
 		}
 		select {
 		case <-expiry:
-		case <-p.reaper.wake:
+		case <-p.wake:
 		case <-p.done:
 			return
 		}
 	}
 }
 
-// expireLocked closes what has expired in a list, and gives when the next one
-// does, or zero. The caller must hold p.mu.
-func (p *Pool) expireLocked(list *idle.Lists[*session], now moment) moment {
-	e, next := list.Expired(now)
-	for e != nil {
-		p.unlinkLocked(e.Value, CloseIdle)
-		e, next = list.Expired(now)
+// rssInterval is how often memory is looked at. A variable for the tests alone.
+var rssInterval = 10 * time.Second
+
+// watchLocked starts the goroutines that look at sessions from time to time, when
+// there is something to look for. The caller must hold p.mu.
+func (p *Pool) watchLocked() {
+	if p.watching {
+		return
 	}
-	return next
+	p.watching = true
+	if d := p.opts.HealthInterval; d > 0 {
+		p.wg.Add(1)
+		go p.every(d, p.checkHealth)
+	}
+	if p.opts.Recycle.MaxRSS > 0 {
+		p.wg.Add(1)
+		go p.every(rssInterval, p.checkMemory)
+	}
+}
+
+// every runs f in intervals until the pool is closed, which ends its ctx.
+func (p *Pool) every(d time.Duration, f func(ctx context.Context)) {
+	defer p.wg.Done()
+	tick := time.NewTicker(d)
+	defer tick.Stop()
+	for {
+		select {
+		case <-p.done:
+			return
+		case <-tick.C:
+			f(p.life)
+		}
+	}
+}
+
+// maxProbes bounds how many idle sessions are checked at a time.
+const maxProbes = 8
+
+// checkHealth asks the idle sessions whether they answer, and closes those that
+// don't. Each is borrowed when its turn to be asked comes, and left alone if it was
+// used since the round began.
+func (p *Pool) checkHealth(ctx context.Context) {
+	p.mu.Lock()
+	began := p.now()
+	idle := p.state.IdleSessions(nil)
+	p.mu.Unlock()
+	var wg sync.WaitGroup
+	slots := make(chan struct{}, maxProbes)
+	for _, s := range idle {
+		slots <- struct{}{}
+		wg.Go(func() {
+			p.checkOne(ctx, s, began)
+			<-slots
+		})
+	}
+	wg.Wait()
+}
+
+func (p *Pool) checkOne(ctx context.Context, s *poolstate.Session, began moment) {
+	p.mu.Lock()
+	borrowed := p.state.BorrowIdle(s, began)
+	p.mu.Unlock()
+	if !borrowed {
+		return
+	}
+	c := connOf(s)
+	why := CloseReason("")
+	c.suspect.Store(true)
+	switch err := c.reassure(ctx); err {
+	case errWedged:
+		why = CloseWedged
+	case errDead:
+		why = CloseCrashed
+	}
+	p.mu.Lock()
+	defer p.unlock()
+	p.state.Leave(s, nil, reason(why), 0)
+}
+
+// checkMemory marks the sessions whose process trees use too much.
+func (p *Pool) checkMemory(ctx context.Context) {
+	p.mu.Lock()
+	var live []*poolstate.Session
+	for s := range p.state.All {
+		if s.Status() == poolstate.Live && !s.IsHeavy() {
+			live = append(live, s)
+		}
+	}
+	p.mu.Unlock()
+	for _, s := range live {
+		c, ok := connOf(s).client.(interface{ RSS() (bytes int64, ok bool) })
+		if !ok || ctx.Err() != nil {
+			continue
+		}
+		if bytes, ok := c.RSS(); ok && bytes > p.opts.Recycle.MaxRSS {
+			p.mu.Lock()
+			p.state.Heavy(s, p.now())
+			p.unlock()
+		}
+	}
 }

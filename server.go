@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/mcppool/mcppool/internal/cmdline"
 )
 
 // Server says what to run, or what to reach. Its JSON form is that of an entry
@@ -202,4 +204,41 @@ func (s *Server) validateHTTP(invalid func(field, reason string) error) error {
 		}
 	}
 	return nil
+}
+
+// Protocol is an era of the protocol: how a connection begins.
+type Protocol string
+
+const (
+	// ProtocolAuto asks the server which it speaks, and remembers.
+	ProtocolAuto Protocol = ""
+	// ProtocolLegacy begins with initialize: revisions up to 2025-11-25.
+	ProtocolLegacy Protocol = "legacy"
+	// ProtocolModern has no handshake; every request carries the version:
+	// revision 2026-07-28 and later.
+	ProtocolModern Protocol = "modern"
+)
+
+// ParseCommand makes a [Server] of a command line, such as
+// "npx -y @playwright/mcp --user-agent 'a b'". Words are split and quoted as
+// POSIX shells do: blanks separate, single quotes keep everything, double
+// quotes keep all but a backslash before one of $ ` " \ and a line break, and a
+// backslash outside quotes keeps the next character. There is no shell behind
+// it: nothing is expanded, and | & ; < > $ * # stand for themselves.
+//
+// It fails with a [*ConfigError] when the line has no word, a quote that isn't
+// closed, or a backslash at its end.
+func ParseCommand(line string) (Server, error) {
+	words, err := cmdline.Split(line)
+	if err != nil {
+		return Server{}, &ConfigError{Field: "command line", Reason: err.Error()}
+	}
+	if len(words) == 0 || words[0] == "" {
+		return Server{}, &ConfigError{Field: "command line", Reason: "names no command"}
+	}
+	s := Server{Command: words[0]}
+	if len(words) > 1 {
+		s.Args = words[1:]
+	}
+	return s, nil
 }

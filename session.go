@@ -1,397 +1,305 @@
 package mcppool
 
 import (
-	"cmp"
 	"context"
-	"slices"
+	"errors"
+	"log/slog"
+	"runtime"
 	"sync"
-	"sync/atomic"
-	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
-
-	"github.com/mcppool/mcppool/internal/fairqueue"
-	"github.com/mcppool/mcppool/internal/idle"
-	"github.com/mcppool/mcppool/internal/redact"
-	"github.com/mcppool/mcppool/internal/turn"
 )
 
-// session is one connection of one (server, scope): for stdio, one process
-// tree. Its life is
-//
-//	queued ──▶ connecting ──▶ live ──▶ closing ──▶ closed
-//	   └──────────┴─────────────────────▲
-//
-// and besides it is linked or not: a linked session is where calls find it, in
-// Pool.sessions or, for a shared server, in its group. It is unlinked before it
-// is closed, and never linked again. One-shot sessions are never linked, and
-// spares not before they are handed out. An unlinked session is closed by the
-// last borrower that leaves, or at once when it is killed.
-//
-// All changes of state go through the methods below that end in Locked; the
-// work that must follow outside the lock is started by them as goroutines that
-// Pool.wg waits for.
-type session struct {
-	pool   *Pool
-	id     string // never used twice
-	srv    Server // the pool's own copy
-	label  string // srv.String()
-	group  *serverGroup
-	opened moment
-	values context.Context // the values of the ctx of the caller that began it, until it is connected
-	hurry  time.Time       // that caller's deadline; zero for none
+// Session is a session that is borrowed by [Pool.Do] or [Pool.Acquire]: as long
+// as it is held, nobody else's calls reach it, unless its server is Concurrent.
+// Its methods are safe for concurrent use; calls made at the same time go out at
+// the same time.
+type Session struct{ *lease }
 
-	// admitted is closed when the session leaves the queue; nil if it never was
-	// in it.
-	admitted chan struct{}
-	// ready is closed once the connect has ended. Before that happens, either
-	// client and lost are set, or connectErr is.
-	ready      chan struct{}
-	client     Client
-	lost       <-chan struct{} // client.Done()
-	connectErr error
-	// killed is closed when the session is closed under its borrowers; cause,
-	// which says why, is set before.
-	killed chan struct{}
-	cause  error
-	// stale is set when the session was unlinked: no new borrower.
-	stale atomic.Bool
-	// suspect is set when a call was given up: the next borrower looks first
-	// whether the server answers.
-	suspect   atomic.Bool
-	current   current
-	lastErr   atomic.Pointer[error] // of a call
-	info      *mcp.InitializeResult // what the server said of itself; set before ready is closed
-	showInfo  sync.Once
-	shownInfo *mcp.InitializeResult // info without secrets; set by infoToShow
+// lease is what a Session holds. It doesn't refer to the Session, so that one
+// that is dropped without a release can be noticed.
+type lease struct {
+	p *Pool
+	c *conn
 
-	// The fields below are protected by pool.mu.
-
-	key           key
-	scope         *scopeGroup // nil without a scope
-	state         sessionState
-	linked        bool
-	oneShot       bool
-	shared        bool
-	spare         bool
-	refill        bool               // its server wants spares, which are seen to when it is given back
-	process       bool               // it counts in the tallies once it has started
-	trial         bool               // of a server that was held off
-	ran           bool               // it has started
-	inFlight      int                // borrowers, waiting ones included
-	turns         turn.Line          // who may call: one borrower, and the others wait in order
-	cancelConnect context.CancelFunc // while connecting
-	reason        CloseReason        // of the unlinking, or of the kill if that came first
-	calls         uint64
-	liveSince     moment
-	recycleAt     moment // when it is too old; zero for never
-	heavy         bool   // it uses too much memory
-	idle          idle.Entry[*session]
-	queued        moment                    // when it came into the queue
-	place         *fairqueue.Item[*session] // in the queue; nil when it isn't
-	waitsFor      limit
+	mu    sync.Mutex // protects the fields below
+	ended bool
+	why   CloseReason // why the session must not serve others, if so
 }
 
-type sessionState uint8
+// errEnded is a misuse: the Session was kept beyond its borrow.
+var errEnded = errors.New("mcppool: Session used after it was given back")
 
-const (
-	stateQueued sessionState = iota
-	stateConnecting
-	stateLive
-	stateClosing
-	stateClosed
-)
-
-func (s sessionState) String() string {
-	return [...]string{"queued", "connecting", "live", "closing", "closed"}[s]
+// newLease is a Session whose holder gives it back, or is found to have dropped it.
+func newLease(p *Pool, c *conn) *Session {
+	l := &Session{&lease{p: p, c: c}}
+	runtime.AddCleanup(l, (*lease).reclaim, l.lease)
+	return l
 }
 
-// serverGroup is what the pool knows of one configuration while any session of
-// it is open.
-type serverGroup struct {
-	digest    digest
-	command   digest // of command and args alone, for CloseCommand
-	members   map[*session]struct{}
-	tally     tally
-	exclusive bool
-	shared    []*session // the linked ones, when the server is shared
-	spares    []*session // those that are connected and untouched
-	starting  int        // spares that are connecting
-	redact    *redact.Redactor
-}
+// Release gives the session back; its state is kept for the next borrower. It is
+// not to be called while a method runs. Further calls do nothing.
+func (l *Session) Release() { l.lease.end("") }
 
-// scopeGroup is what the pool knows of one scope while any session of it is open.
-type scopeGroup struct {
-	members map[*session]struct{}
-	tally   tally
-}
+// Discard gives the session back to be closed, since its state is in doubt. It is
+// otherwise like Release.
+func (l *Session) Discard() { l.lease.end(CloseDiscarded) }
 
-// newSessionLocked makes the session of k, or a spare, borrowed once for the
-// caller unless it is a spare. It begins its connect, or queues it when a limit is
-// reached; it fails when the server is held off, or the queue is full. The caller
-// must hold p.mu.
-func (p *Pool) newSessionLocked(ctx context.Context, k key, srv *Server, spare bool) (*session, error) {
-	if err := srv.validate(); err != nil {
-		return nil, err // before anything makes room for it
+// reclaim ends a lease that was dropped.
+func (l *lease) reclaim() {
+	if l.end(CloseLeaked) {
+		l.p.log(slog.LevelError, "mcppool: a session was acquired and never released", l.c)
 	}
-	now := p.now()
-	label := srv.base() + "-" + shortHex(k.server)
-	if err := p.heldOffLocked(k.server, label); err != nil {
+}
+
+// end gives the session back, once; it reports whether it did.
+func (l *lease) end(why CloseReason) bool {
+	l.mu.Lock()
+	if l.ended {
+		l.mu.Unlock()
+		return false
+	}
+	l.ended = true
+	if l.why != "" {
+		why = l.why
+	}
+	l.mu.Unlock()
+	l.p.mu.Lock()
+	l.p.leaveLocked(l.c, why)
+	l.p.unlock()
+	l.p.logReleased(l.c, why)
+	return true
+}
+
+// ID names the session in logs and [Pool.Sessions]. It is never used again.
+func (l *Session) ID() string { return l.c.id }
+
+// Done is closed when the session is closed under its holder, by
+// [Pool.CloseServer] and its like.
+func (l *Session) Done() <-chan struct{} { return l.c.st.Killed() }
+
+// CallTool calls a tool within the borrow. The call's Scope is that of the
+// borrow, whatever it says. Errors are those of [Pool.CallTool]; after one that
+// costs the session, every further call fails with [ErrSessionLost].
+func (l *Session) CallTool(ctx context.Context, call Call) (*mcp.CallToolResult, error) {
+	req, err := call.request()
+	if err != nil {
 		return nil, err
 	}
-	g := p.servers[k.server]
-	if g == nil {
-		g = &serverGroup{digest: k.server, command: commandDigestOf(srv), members: make(map[*session]struct{})}
+	defer runtime.KeepAlive(l) // a lease in use isn't dropped
+	if err = l.usable(ctx); err == nil {
+		err = ask(call.Check)
 	}
-	g.exclusive = srv.Exclusive
-	process := !srv.IsHTTP()
-	full, value := limitNone, 0
-	if process {
-		full, value = p.fullLocked(g, p.scopes[k.scope])
+	if err != nil {
+		l.p.countRefused()
+		return nil, &opError{op: toolOp(call.Tool), server: l.c.label, phase: phaseQueue, err: err}
 	}
-	switch {
-	case full != limitNone && spare:
-		return nil, p.busyLocked(full, value)
-	case full != limitNone && p.limits.MaxWaiting > 0 && p.waiting >= p.limits.MaxWaiting:
-		return nil, p.busyLocked(limitWaiting, p.limits.MaxWaiting)
-	}
-	p.watchLocked()
-	p.servers[k.server] = g
-	p.lastID++
-	hurry, _ := ctx.Deadline()
-	s := &session{
-		pool:    p,
-		id:      sessionID(p.id, p.lastID),
-		key:     k,
-		srv:     srv.clone(),
-		label:   label,
-		group:   g,
-		opened:  now,
-		values:  context.WithoutCancel(ctx),
-		hurry:   hurry,
-		ready:   make(chan struct{}),
-		killed:  make(chan struct{}),
-		process: process,
-		spare:   spare,
-	}
-	s.idle.Value = s
-	if g.redact == nil {
-		g.redact = redact.New(redact.Source{Args: s.srv.Args, Env: s.srv.Env, URL: s.srv.URL, Header: s.srv.Header})
-	}
-	g.members[s] = struct{}{}
-	p.open++
-	p.states[stateQueued]++
-	p.connects++
-	if spare {
-		g.starting++
-	} else {
-		s.inFlight = 1
-		p.assignLocked(s, k, srv)
-	}
-	if full != limitNone {
-		p.waiting++
-		p.enqueueLocked(s, k.scope)
-	} else {
-		p.startLocked(s)
-	}
-	return s, nil
+	done := callEnd{how: outcomeOther} // unless the client returns
+	defer func() {
+		l.p.mu.Lock()
+		l.p.countLocked(l.c, done.how)
+		l.p.mu.Unlock()
+		l.spoil(done.why)
+	}()
+	var res *mcp.CallToolResult
+	res, err, done = l.c.call(ctx, &req, &call)
+	return res, err
 }
 
-// assignLocked gives s its key, and makes it known to calls if it is to be kept.
-// The caller must hold p.mu.
-func (p *Pool) assignLocked(s *session, k key, srv *Server) {
-	s.key = k
-	s.shared = srv.Shared
-	s.refill = srv.Spares > 0
-	s.turns.Overlap = srv.Concurrent
-	if k.scope != "" {
-		sc := p.scopes[k.scope]
-		if sc == nil {
-			sc = &scopeGroup{members: make(map[*session]struct{}, 1)}
-			p.scopes[k.scope] = sc
-		}
-		sc.members[s] = struct{}{}
-		s.scope = sc
-		if s.ran {
-			sc.tally.processes++ // a spare, which runs already
-		}
-	}
-	switch {
-	case srv.IsHTTP(), k.scope == "" && !srv.Shared:
-		s.oneShot = true
-		return
-	case s.shared:
-		s.group.shared = append(s.group.shared, s)
-	default:
-		p.sessions[k] = s
-	}
-	s.linked = true
-	p.kept++
-	p.idle.Join(&s.idle, p.opts.idleTimeoutOf(srv))
-}
-
-// startLocked begins the connect of s. The caller must hold p.mu.
-func (p *Pool) startLocked(s *session) {
-	p.moveLocked(s, stateConnecting)
-	if s.process {
-		p.starting++
-	}
-	if !s.spare {
-		s.setLifetime()
-	}
-	p.tryLocked(s)
-	ctx, cancel := p.connectContext(s.values)
-	s.cancelConnect = cancel
-	p.wg.Add(1)
-	go p.connect(ctx, s)
-}
-
-// unlinkLocked takes s out of where calls find it. It is closed once nobody
-// borrows it. The caller must hold p.mu.
-func (p *Pool) unlinkLocked(s *session, why CloseReason) {
-	if s.reason == "" {
-		s.reason = why
-		if why == CloseEvicted || why == CloseLRU {
-			p.evicted++
-		}
-		if why == CloseCrashed && s.state == stateLive {
-			p.diedLocked(s)
-		}
-	}
-	switch {
-	case s.linked && s.shared:
-		i := slices.Index(s.group.shared, s)
-		s.group.shared = slices.Delete(s.group.shared, i, i+1)
-		p.unfileLocked(s, &p.idle)
-	case s.linked:
-		if p.sessions[s.key] != s {
-			panic("bug: a linked session isn't the one of its key")
-		}
-		delete(p.sessions, s.key)
-		p.unfileLocked(s, &p.idle)
-	case s.spare:
-		p.dropSpareLocked(s)
-	}
-	p.settleLocked(s)
-}
-
-// unfileLocked ends the keeping of s. The caller must hold p.mu.
-func (p *Pool) unfileLocked(s *session, list *idle.Lists[*session]) {
-	if s.linked {
-		s.linked = false
-		p.kept--
-	}
-	s.stale.Store(true)
-	s.turns.MoveOn()
-	list.Leave(&s.idle)
-}
-
-// killLocked closes s now, under its borrowers, whose calls fail with cause.
-// The caller must hold p.mu.
-func (p *Pool) killLocked(s *session, cause error, why CloseReason) {
-	if s.state >= stateClosing {
-		return // too late: whoever closes it said why
-	}
-	if s.cause == nil {
-		s.cause = cause
-		close(s.killed)
-	}
-	p.unlinkLocked(s, why)
-	p.settleLocked(s)
-}
-
-// settleLocked moves an unlinked session on: nobody borrows it any more, or it
-// was killed, so it is closed. The caller must hold p.mu.
-func (p *Pool) settleLocked(s *session) {
-	if s.linked || s.spare || (s.inFlight > 0 && s.cause == nil) {
-		return
-	}
-	switch s.state {
-	case stateQueued:
-		// Nothing of it is there yet.
-		p.waiting -= s.inFlight
-		p.dequeueLocked(s)
-		s.connectErr = cmp.Or(s.cause, errStale)
-		p.moveLocked(s, stateClosing)
-		close(s.ready)
-		p.closedLocked(s)
-	case stateConnecting:
-		// The connect's own goroutine closes what it may still bring up.
-		p.moveLocked(s, stateClosing)
-		s.cancelConnect()
-	case stateLive:
-		p.moveLocked(s, stateClosing)
-		p.wg.Go(func() {
-			p.closeSession(s)
-		})
-	}
-}
-
-// moveLocked is the only writer of a session's state, and keeps the counts that
-// follow from it. The caller must hold p.mu.
-func (p *Pool) moveLocked(s *session, to sessionState) {
-	if to <= s.state || to == stateClosed && (s.state != stateClosing || s.linked || s.spare) {
-		panic("bug: a session goes from " + s.state.String() + " to " + to.String())
-	}
-	from := s.state
-	s.state = to
-	p.states[from]--
-	if to != stateClosed {
-		p.states[to]++
-	}
-	if !s.process {
-		return
-	}
-	s.tallies(func(t *tally) {
-		switch {
-		case to == stateConnecting:
-			t.processes++
-		case to == stateClosing && s.ran:
-			t.ending++
-		case to == stateClosed && s.ran:
-			t.processes--
-			t.ending--
-		}
+// ListTools lists all tools, as [Pool.ListTools] does.
+func (l *Session) ListTools(ctx context.Context) ([]mcp.Tool, error) {
+	var tools []mcp.Tool
+	err := l.run(ctx, "tools/list", func() (err error) {
+		tools, err = l.c.listTools(ctx)
+		return err
 	})
-	s.ran = s.ran || to == stateConnecting
+	return tools, err
 }
 
-// closedLocked forgets s, nothing of which is left. The caller must hold p.mu.
-func (p *Pool) closedLocked(s *session) {
-	p.moveLocked(s, stateClosed)
-	delete(s.group.members, s)
-	if len(s.group.members) == 0 {
-		delete(p.servers, s.group.digest)
+// run makes one request within the borrow.
+func (l *Session) run(ctx context.Context, op string, request func() error) error {
+	defer runtime.KeepAlive(l) // a lease in use isn't dropped
+	if err := l.usable(ctx); err != nil {
+		return &opError{op: op, server: l.c.label, phase: phaseQueue, err: err}
 	}
-	if s.scope != nil {
-		delete(s.scope.members, s)
-		if len(s.scope.members) == 0 {
-			delete(p.scopes, s.key.scope)
+	err := request()
+	if err == nil {
+		return nil
+	}
+	err, done := l.c.end(ctx, op, err)
+	l.spoil(done.why)
+	return err
+}
+
+// spoil notes why the session must not serve others, if so.
+func (l *lease) spoil(why CloseReason) {
+	if why == "" {
+		return
+	}
+	l.mu.Lock()
+	l.why = why
+	l.mu.Unlock()
+}
+
+// usable looks whether a request may be made: the lease is held, and the session
+// answers.
+func (l *lease) usable(ctx context.Context) error {
+	l.mu.Lock()
+	ended, why := l.ended, l.why
+	l.mu.Unlock()
+	switch {
+	case ended:
+		return errEnded
+	case l.c.st.Cause() != nil:
+		return l.c.st.Cause()
+	case why != "", l.c.st.Lost():
+		return l.c.lostError(nil)
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case !l.c.suspect.Load():
+		return nil
+	}
+	err := l.c.reassure(ctx)
+	if err == errWedged || err == errDead {
+		// The lease is of this session and its state, so that another one
+		// wouldn't do.
+		l.spoil(CloseWedged)
+		return l.c.lostError(err)
+	}
+	return err
+}
+
+// whileAlive is a ctx that also ends when c is killed, with the reason as its
+// cause. The returned func ends it and waits for the goroutine that watches.
+func (c *conn) whileAlive(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		select {
+		case <-c.st.Killed():
+			cancel(c.st.Cause())
+		case <-ctx.Done():
 		}
-	}
-	p.open--
-	p.closes[s.reason]++
-	if p.closed && p.open == 0 {
-		close(p.empty)
-	}
-	p.placeFreeLocked(s.group, s.scope)
-}
-
-// isLost reports whether a live session's connection is gone.
-func (s *session) isLost() bool {
-	select {
-	case <-s.lost:
-		return true
-	default:
-		return false
+	}()
+	return ctx, func() {
+		cancel(nil)
+		<-watched
 	}
 }
 
-func (s *session) isKilled() bool {
-	select {
-	case <-s.killed:
-		return true
-	default:
-		return false
+// FullClient is what a [Client] can do for the methods of [Session] besides
+// tools. The default one can; a client of mcp-go has these methods. Those whose
+// request has a cursor give one page. The errors are as those of
+// [Client.CallTool].
+type FullClient interface {
+	ListResourcesByPage(context.Context, mcp.ListResourcesRequest) (*mcp.ListResourcesResult, error)
+	ListResourceTemplatesByPage(context.Context, mcp.ListResourceTemplatesRequest) (*mcp.ListResourceTemplatesResult, error)
+	ReadResource(context.Context, mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error)
+	Subscribe(context.Context, mcp.SubscribeRequest) error
+	Unsubscribe(context.Context, mcp.UnsubscribeRequest) error
+	ListPromptsByPage(context.Context, mcp.ListPromptsRequest) (*mcp.ListPromptsResult, error)
+	GetPrompt(context.Context, mcp.GetPromptRequest) (*mcp.GetPromptResult, error)
+	Complete(context.Context, mcp.CompleteRequest) (*mcp.CompleteResult, error)
+	SetLevel(context.Context, mcp.SetLevelRequest) error
+}
+
+// Informer is a [Client] that knows what the server said of itself when it
+// connected.
+type Informer interface {
+	Info() *mcp.InitializeResult
+}
+
+// Info is what the server said of itself when it connected, in the form that
+// the older revisions of the protocol have for it: name and version, revision,
+// capabilities, instructions. It must not be changed. It is nil when the pool's
+// Dial gives a client that isn't an [Informer].
+func (l *Session) Info() *mcp.InitializeResult { return l.c.info }
+
+// The methods below pass one request on, and their errors are those of
+// [Session.CallTool]. With a client that isn't a [FullClient] they fail with a
+// [*ConfigError] that names Options.Dial.
+
+// ListResources gives one page of resources.
+func (l *Session) ListResources(ctx context.Context, req mcp.ListResourcesRequest) (*mcp.ListResourcesResult, error) {
+	return offered(ctx, l, "resources/list", req, FullClient.ListResourcesByPage)
+}
+
+// ListResourceTemplates gives one page of resource templates.
+func (l *Session) ListResourceTemplates(ctx context.Context, req mcp.ListResourceTemplatesRequest) (*mcp.ListResourceTemplatesResult, error) {
+	return offered(ctx, l, "resources/templates/list", req, FullClient.ListResourceTemplatesByPage)
+}
+
+// ReadResource reads a resource.
+func (l *Session) ReadResource(ctx context.Context, req mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+	return offered(ctx, l, "resources/read", req, FullClient.ReadResource)
+}
+
+// Subscribe asks for a notifications/resources/updated whenever a resource
+// changes, which goes to [Handlers.Notification] with the origin that the session
+// has then. It lasts until [Session.Unsubscribe] or the end of the session, not
+// only for this borrow. On a connection of the modern era the default client opens
+// a subscriptions/listen for it, and Subscribe returns once the server has
+// acknowledged it; so it must not be called by that handler.
+func (l *Session) Subscribe(ctx context.Context, req mcp.SubscribeRequest) error {
+	return told(ctx, l, "resources/subscribe", req, FullClient.Subscribe)
+}
+
+// Unsubscribe ends a subscription.
+func (l *Session) Unsubscribe(ctx context.Context, req mcp.UnsubscribeRequest) error {
+	return told(ctx, l, "resources/unsubscribe", req, FullClient.Unsubscribe)
+}
+
+// ListPrompts gives one page of prompts.
+func (l *Session) ListPrompts(ctx context.Context, req mcp.ListPromptsRequest) (*mcp.ListPromptsResult, error) {
+	return offered(ctx, l, "prompts/list", req, FullClient.ListPromptsByPage)
+}
+
+// GetPrompt gets a prompt, filled in with arguments.
+func (l *Session) GetPrompt(ctx context.Context, req mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
+	return offered(ctx, l, "prompts/get", req, FullClient.GetPrompt)
+}
+
+// Complete asks for completions of an argument.
+func (l *Session) Complete(ctx context.Context, req mcp.CompleteRequest) (*mcp.CompleteResult, error) {
+	return offered(ctx, l, "completion/complete", req, FullClient.Complete)
+}
+
+// SetLevel sets the least severity of the log messages that the server sends,
+// for the rest of the session. On a connection of the modern era nothing is sent
+// for it: every later request says it.
+func (l *Session) SetLevel(ctx context.Context, req mcp.SetLevelRequest) error {
+	return told(ctx, l, "logging/setLevel", req, FullClient.SetLevel)
+}
+
+// offered makes one request within the borrow.
+func offered[Req, Res any](ctx context.Context, l *Session, method string, req Req,
+	request func(FullClient, context.Context, Req) (Res, error),
+) (res Res, err error) {
+	c, ok := l.c.client.(FullClient)
+	if !ok {
+		return res, &ConfigError{Field: "Options.Dial", Reason: "gives clients that have no " + method + ": they aren't of type FullClient"}
 	}
+	err = l.run(ctx, method, func() (err error) {
+		res, err = request(c, ctx, req)
+		if c, ok := c.(*defaultClient); ok {
+			err = c.error(err)
+		}
+		return err
+	})
+	if err != nil {
+		var none Res
+		return none, err
+	}
+	return res, nil
+}
+
+// told is offered for a request whose result says nothing.
+func told[Req any](ctx context.Context, l *Session, method string, req Req,
+	request func(FullClient, context.Context, Req) error,
+) error {
+	_, err := offered(ctx, l, method, req, func(c FullClient, ctx context.Context, req Req) (struct{}, error) {
+		return struct{}{}, request(c, ctx, req)
+	})
+	return err
 }

@@ -2,39 +2,13 @@ package mcppool
 
 import (
 	"iter"
-	"maps"
 	"slices"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/mcppool/mcppool/internal/keyed"
-)
-
-// CloseReason says why a session ended.
-type CloseReason string
-
-// The reasons. Exactly one is counted for every session.
-const (
-	CloseOneShot      CloseReason = "one-shot"      // it was opened for one call
-	CloseIdle         CloseReason = "idle"          // unused for IdleTimeout, or CloseIdle
-	CloseLRU          CloseReason = "lru"           // least recently used when there were more than MaxSessions
-	CloseTimeout      CloseReason = "timeout"       // a call ran past its deadline
-	CloseCancelled    CloseReason = "cancelled"     // a call was cancelled
-	CloseCrashed      CloseReason = "crashed"       // the connection was lost
-	CloseServerClosed CloseReason = "server closed" // CloseServer, CloseCommand, or a Check that said no
-	CloseScopeClosed  CloseReason = "scope closed"  // CloseScope
-	CloseByID         CloseReason = "closed by id"  // CloseSession
-	CloseRetired      CloseReason = "retired"       // RetireServer
-	CloseShutdown     CloseReason = "shutdown"      // Shutdown or Close
-	CloseEvicted      CloseReason = "evicted"       // another call needed its place at a limit
-	CloseRecycled     CloseReason = "recycled"      // too old, too many calls or too much memory
-	CloseWedged       CloseReason = "wedged"        // it didn't answer a probe
-	CloseDiscarded    CloseReason = "discarded"     // its holder gave it up
-	CloseLeaked       CloseReason = "leaked"        // its lease was dropped without a release
-	CloseStartFailed  CloseReason = "start failed"  // it never came up
-	CloseAbandoned    CloseReason = "abandoned"     // nobody waited for its connect any longer
-	ClosePanicked     CloseReason = "panicked"      // the client or the func given to Do panicked
+	"github.com/mcppool/mcppool/internal/poolstate"
 )
 
 // Stats are a pool's numbers at one moment. They add up: every session begun is
@@ -64,32 +38,36 @@ type Stats struct {
 	BytesReceived int64 // from processes, on their stdout
 }
 
-// Stats gives the pool's numbers. It takes one lock for a moment, however many
+// Stats returns the pool's numbers. It takes one lock for a moment, however many
 // sessions there are.
 func (p *Pool) Stats() Stats {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	c := p.state.Counts()
 	s := Stats{
-		Open:       p.open,
-		Queued:     p.states[stateQueued],
-		Connecting: p.states[stateConnecting],
-		Live:       p.states[stateLive],
-		Closing:    p.states[stateClosing],
-		Kept:       p.kept,
-		Idle:       p.idle.Len(),
-		Borrowed:   p.borrowedLocked(),
-		Spares:     p.spares.Len(),
-		Processes:  p.tally.processes,
-		Waiting:    p.waiting,
-		Connects:   p.connects,
-		Failures:   p.failures,
-		Opened:     p.opened,
-		Evicted:    p.evicted,
-		Closed:     maps.Clone(p.closes),
+		Open:       c.Open,
+		Queued:     c.Queued,
+		Connecting: c.Connecting,
+		Live:       c.Live,
+		Closing:    c.Closing,
+		Kept:       c.Kept,
+		Idle:       c.Idle,
+		Borrowed:   c.Borrowed,
+		Spares:     c.Spares,
+		Processes:  c.Processes,
+		Waiting:    c.Waiting,
+		Connects:   c.Connects,
+		Failures:   c.Failures,
+		Opened:     c.Opened,
+		Evicted:    c.Evicted,
+		Closed:     make(map[CloseReason]uint64),
 		Outcomes:   make(map[Outcome]uint64, len(outcomes)),
 
 		BytesSent:     p.traffic.Out.Load(),
 		BytesReceived: p.traffic.In.Load(),
+	}
+	for why, n := range p.state.Closes() {
+		s.Closed[CloseReason(why)] = n
 	}
 	for how, n := range p.outcomes {
 		s.Calls += n
@@ -97,10 +75,6 @@ func (p *Pool) Stats() Stats {
 	}
 	return s
 }
-
-// borrowedLocked counts the live sessions that somebody borrows: those that nobody
-// does are filed. The caller must hold p.mu.
-func (p *Pool) borrowedLocked() int { return p.states[stateLive] - p.idle.Len() - p.spares.Len() }
 
 // SessionInfo describes a session at one moment. Texts of the server have known
 // secrets blanked, but are the server's: whoever shows them has to escape them.
@@ -130,48 +104,37 @@ type SessionInfo struct {
 // infoChunk is how many sessions are described under one hold of the lock.
 const infoChunk = 128
 
-// Sessions gives the sessions that are open, in no order. It is a snapshot: the
+// Sessions returns the sessions that are open, in no order. It is a snapshot: the
 // loop's body may call the pool. One that closes meanwhile may be left out.
 func (p *Pool) Sessions() iter.Seq[SessionInfo] {
-	return p.describe(func(all []*session) []*session {
-		all = slices.Grow(all, p.open)
-		for _, g := range p.servers {
-			for s := range g.members {
-				all = append(all, s)
-			}
-		}
-		return all
-	})
+	return p.describe(func(add func(*poolstate.Session) bool) { p.state.All(add) })
 }
 
 // SessionsOf is [Pool.Sessions] for the sessions of one scope.
 func (p *Pool) SessionsOf(scope string) iter.Seq[SessionInfo] {
-	return p.describe(func(all []*session) []*session {
-		if sc := p.scopes[scope]; sc != nil {
-			for s := range sc.members {
-				all = append(all, s)
-			}
-		}
-		return all
-	})
+	return p.describe(func(add func(*poolstate.Session) bool) { p.state.InScope(scope, add) })
 }
 
-// describe gives the sessions that collect finds under the lock, which it doesn't
+// describe returns the sessions that collect finds under the lock, which it doesn't
 // hold for all of them at once.
-func (p *Pool) describe(collect func([]*session) []*session) iter.Seq[SessionInfo] {
+func (p *Pool) describe(collect func(add func(*poolstate.Session) bool)) iter.Seq[SessionInfo] {
 	return func(yield func(SessionInfo) bool) {
+		var all []*conn
 		p.mu.Lock()
-		all := collect(nil)
+		collect(func(s *poolstate.Session) bool {
+			all = append(all, connOf(s))
+			return true
+		})
 		p.mu.Unlock()
 		infos := make([]SessionInfo, 0, min(len(all), infoChunk))
 		for chunk := range slices.Chunk(all, infoChunk) {
 			infos = infos[:0]
 			shown := chunk[:0]
 			p.mu.Lock()
-			for _, s := range chunk {
-				if s.state != stateClosed {
-					infos = append(infos, s.infoLocked())
-					shown = append(shown, s)
+			for _, c := range chunk {
+				if c.st.Status() != poolstate.Closed {
+					infos = append(infos, c.infoLocked())
+					shown = append(shown, c)
 				}
 			}
 			p.mu.Unlock()
@@ -185,66 +148,42 @@ func (p *Pool) describe(collect func([]*session) []*session) iter.Seq[SessionInf
 	}
 }
 
-// infoLocked describes s. The caller must hold s.pool.mu.
-func (s *session) infoLocked() SessionInfo {
+// infoLocked describes c. The caller must hold c.pool.mu.
+func (c *conn) infoLocked() SessionInfo {
 	return SessionInfo{
-		ID:       s.id,
-		Server:   s.label,
-		Scope:    s.key.scope,
-		State:    s.state.String(),
-		Kept:     s.linked,
-		OneShot:  s.oneShot,
-		Spare:    s.spare,
-		Opened:   s.pool.wall(s.opened),
-		LastUsed: s.lastUsed(),
-		InFlight: s.inFlight,
-		Calls:    s.calls,
+		ID:       c.id,
+		Server:   c.label,
+		Scope:    c.st.Key.Scope,
+		State:    c.st.Status().String(),
+		Kept:     c.st.Linked(),
+		OneShot:  c.st.OneShot(),
+		Spare:    c.st.Spare(),
+		Opened:   c.pool.wall(c.st.Opened),
+		LastUsed: c.pool.wall(c.st.LastUsed()),
+		InFlight: c.st.InFlight(),
+		Calls:    c.st.Calls(),
 	}
 }
 
 // addDetails adds what isn't protected by the pool's lock.
-func (s *session) addDetails(i *SessionInfo) {
-	if i.Scope != "" && !s.pool.opts.ShowScopes {
+func (c *conn) addDetails(i *SessionInfo) {
+	if i.Scope != "" && !c.pool.opts.ShowScopes {
 		i.Scope = "scope-" + shortHex(keyed.New(nil).Text(i.Scope).Sum())
 	}
-	tool, since := s.current.get()
-	i.Tool, i.ToolSince = tool, s.pool.wall(since)
-	if err := s.lastErr.Load(); err != nil {
+	tool, since := c.current.get()
+	i.Tool, i.ToolSince = tool, c.pool.wall(since)
+	if err := c.lastErr.Load(); err != nil {
 		i.LastError = (*err).Error()
 	}
 	select {
-	case <-s.ready:
+	case <-c.ready:
 	default:
 		return // its connect is under way
 	}
-	if shown := s.infoToShow(); shown != nil {
+	if shown := c.infoToShow(); shown != nil {
 		i.Protocol, i.Info = shown.ProtocolVersion, &shown.ServerInfo
 	}
-	if c, ok := s.client.(processReporter); ok {
-		i.PID, i.Stderr = c.process()
+	if r, ok := c.client.(processReporter); ok {
+		i.PID, i.Stderr = r.process()
 	}
-}
-
-// CloseSession closes one session as [Pool.CloseServer] does. It reports whether
-// there was one of that id.
-func (p *Pool) CloseSession(id string) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, g := range p.servers {
-		for s := range g.members {
-			if s.id == id && s.state < stateClosing {
-				p.killLocked(s, ErrServerClosed, CloseByID)
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// lastUsed is when s was last given back. The caller must hold s.pool.mu.
-func (s *session) lastUsed() time.Time {
-	if s.spare {
-		return time.Time{}
-	}
-	return s.pool.wall(s.idle.Used)
 }

@@ -2,6 +2,7 @@ package mcppool
 
 import (
 	"context"
+	"log/slog"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -126,18 +127,93 @@ func MergeTraces(traces ...*Trace) *Trace {
 }
 
 // wait tells that a call waits, and gives what tells the end of it.
-func (s *session) wait(ctx context.Context, what WaitFor) (end func(error)) {
-	t := &s.pool.trace
+func (c *conn) wait(ctx context.Context, what WaitFor) (end func(error)) {
+	t := &c.pool.trace
 	if t.WaitBegin == nil && t.WaitEnd == nil {
 		return func(error) {}
 	}
-	from, begun := s.origin(), s.pool.now()
+	from, begun := c.origin(), c.pool.now()
 	if t.WaitBegin != nil {
 		t.WaitBegin(ctx, from, what)
 	}
 	return func(err error) {
 		if t.WaitEnd != nil {
-			t.WaitEnd(ctx, from, what, s.pool.now()-begun, err)
+			t.WaitEnd(ctx, from, what, c.pool.now()-begun, err)
 		}
 	}
+}
+
+// The log has one line for each event: at Debug what happens with every call, at
+// Info the beginning and the end of a session, at Warn what went wrong with one.
+// The attributes have the same names everywhere: session, server, reason, err, took
+// and oneshot; tool and outcome of a call; line and lines of output; panic and stack
+// of a handler; pause of a server that is held off.
+
+func (p *Pool) log(level slog.Level, msg string, c *conn, attrs ...slog.Attr) {
+	l := p.opts.Logger
+	if l == nil || !l.Enabled(context.Background(), level) {
+		return
+	}
+	attrs = append(attrs, slog.String("session", c.id), slog.String("server", c.label))
+	l.LogAttrs(context.Background(), level, msg, attrs...)
+}
+
+// debug is log for what happens with every call, which must cost nothing when
+// nobody listens.
+func (p *Pool) debug(msg string, c *conn, attrs func() []slog.Attr) {
+	if l := p.opts.Logger; l != nil && l.Enabled(context.Background(), slog.LevelDebug) {
+		p.log(slog.LevelDebug, msg, c, attrs()...)
+	}
+}
+
+func (p *Pool) logBorrowed(c *conn) {
+	p.debug("mcppool: session borrowed", c, func() []slog.Attr { return nil })
+}
+
+// logReleased tells why, unless it is empty, the session serves nobody else.
+func (p *Pool) logReleased(c *conn, why CloseReason) {
+	p.debug("mcppool: session released", c, func() []slog.Attr {
+		if why == "" {
+			return nil
+		}
+		return []slog.Attr{slog.String("reason", string(why))}
+	})
+}
+
+func (p *Pool) logCall(c *conn, tool string, begun moment, how outcome) {
+	p.debug("mcppool: tool call ended", c, func() []slog.Attr {
+		return []slog.Attr{
+			slog.String("tool", tool), slog.String("outcome", string(outcomes[how])), slog.Duration("took", p.now()-begun),
+		}
+	})
+}
+
+// logRetry tells that a caller goes on to another session, since nothing was sent
+// to this one.
+func (p *Pool) logRetry(c *conn, why CloseReason) {
+	p.log(slog.LevelWarn, "mcppool: session was lost before it was used, and is replaced", c, slog.String("reason", string(why)))
+}
+
+func (p *Pool) logOpened(c *conn, oneShot bool) {
+	p.log(slog.LevelInfo, "mcppool: session opened", c,
+		slog.Duration("took", p.now()-c.st.Opened), slog.Bool("oneshot", oneShot))
+}
+
+func (p *Pool) logStartFailed(c *conn, err error) {
+	if err == nil {
+		return // it came up after it was given up; its close is logged
+	}
+	p.log(slog.LevelWarn, "mcppool: session did not start", c, slog.String("err", err.Error()))
+}
+
+func (p *Pool) logClosed(c *conn, why CloseReason) {
+	level := slog.LevelInfo
+	if why == CloseCrashed {
+		level = slog.LevelWarn
+	}
+	p.log(level, "mcppool: session closed", c, slog.String("reason", string(why)))
+}
+
+func (p *Pool) logCloseError(c *conn, err error) {
+	p.log(slog.LevelWarn, "mcppool: closing a session failed", c, slog.String("err", err.Error()))
 }

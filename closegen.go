@@ -1,0 +1,120 @@
+package mcppool
+
+import (
+	"time"
+
+	"github.com/mcppool/mcppool/internal/poolstate"
+)
+
+// No generation counter: a session is known to its server's group from the moment
+// its connect begins, so that it is its own generation. A close finds and marks every
+// connect under way; the connect's end sees the mark under the same lock under which
+// it would publish. Nothing has to be remembered of a configuration that has no
+// session, and a borrower that moves from a replaced session to a new one does so
+// without giving up the lock, so that no close passes unseen in between.
+
+// CloseServer closes every session of exactly this configuration, those that
+// are connecting, one-shot or busy included: calls under way fail at once with
+// [ErrServerClosed]. Calls that begin afterwards connect anew. It doesn't wait
+// for the processes to end.
+func (p *Pool) CloseServer(srv Server) {
+	d := digestOf(&srv)
+	p.mu.Lock()
+	defer p.unlock()
+	if g := p.state.Group(d); g != nil {
+		p.state.KillAll(g, ErrServerClosed, reason(CloseServerClosed), p.now())
+	}
+}
+
+// CloseCommand is [Pool.CloseServer] for every configuration with the same
+// command and args (or the same URL), whatever its env, dir and headers.
+func (p *Pool) CloseCommand(srv Server) {
+	d := commandDigestOf(&srv)
+	p.mu.Lock()
+	defer p.unlock()
+	for g := range p.state.Groups {
+		if recordOf(g).command == d {
+			p.state.KillAll(g, ErrServerClosed, reason(CloseServerClosed), p.now())
+		}
+	}
+}
+
+// CloseScope closes every session of a scope, on all servers, as
+// [Pool.CloseServer] does: the conversation was deleted. The empty scope has
+// none.
+func (p *Pool) CloseScope(scope string) {
+	p.mu.Lock()
+	defer p.unlock()
+	p.state.KillScope(scope, ErrServerClosed, reason(CloseScopeClosed), p.now())
+}
+
+// CloseSession closes one session as [Pool.CloseServer] does. It reports whether
+// there was one of that id.
+func (p *Pool) CloseSession(id string) bool {
+	p.mu.Lock()
+	defer p.unlock()
+	for s := range p.state.All {
+		if connOf(s).id == id && s.Status() < poolstate.Closing {
+			p.state.Kill(s, ErrServerClosed, reason(CloseByID), p.now())
+			return true
+		}
+	}
+	return false
+}
+
+// RetireServer closes the idle sessions of exactly this configuration now, and
+// its busy ones when their call returns. Calls that wait for a busy one get a
+// new session.
+func (p *Pool) RetireServer(srv Server) {
+	d := digestOf(&srv)
+	p.mu.Lock()
+	defer p.unlock()
+	g := p.state.Group(d)
+	if g == nil {
+		return
+	}
+	for s := range g.Members {
+		if s.Status() > poolstate.Queued { // what hasn't begun can't be out of date
+			p.state.Retire(s, ErrServerClosed, reason(CloseRetired), p.now())
+		}
+	}
+}
+
+// CloseIdle closes the sessions that have been idle for at least olderThan,
+// rather than at the end of their idle time. Zero closes all idle ones.
+func (p *Pool) CloseIdle(olderThan time.Duration) {
+	p.mu.Lock()
+	defer p.unlock()
+	now := p.now()
+	p.state.UnlinkIdle(now-max(olderThan, 0), now)
+}
+
+// CloseReason says why a session ended.
+type CloseReason string
+
+// The reasons. Exactly one is counted for every session.
+const (
+	CloseOneShot      = CloseReason(poolstate.OneShot)      // it was opened for one call
+	CloseIdle         = CloseReason(poolstate.Idle)         // unused for IdleTimeout, or CloseIdle
+	CloseLRU          = CloseReason(poolstate.LRU)          // least recently used when there were more than MaxSessions
+	CloseCrashed      = CloseReason(poolstate.Crashed)      // the connection was lost
+	CloseServerClosed = CloseReason(poolstate.ServerClosed) // CloseServer, CloseCommand, or a Check that said no
+	CloseByID         = CloseReason(poolstate.ByID)         // CloseSession
+	CloseRetired      = CloseReason(poolstate.Retired)      // RetireServer
+	CloseShutdown     = CloseReason(poolstate.Shutdown)     // Shutdown or Close
+	CloseEvicted      = CloseReason(poolstate.Evicted)      // another call needed its place at a limit
+	CloseRecycled     = CloseReason(poolstate.Recycled)     // too old, too many calls or too much memory
+	CloseStartFailed  = CloseReason(poolstate.StartFailed)  // it never came up
+	CloseAbandoned    = CloseReason(poolstate.Abandoned)    // nobody waited for its connect any longer
+
+	CloseTimeout     CloseReason = "timeout"      // a call ran past its deadline
+	CloseCancelled   CloseReason = "cancelled"    // a call was cancelled
+	CloseScopeClosed CloseReason = "scope closed" // CloseScope
+	CloseWedged      CloseReason = "wedged"       // it didn't answer a probe
+	CloseDiscarded   CloseReason = "discarded"    // its holder gave it up
+	CloseLeaked      CloseReason = "leaked"       // its lease was dropped without a release
+	ClosePanicked    CloseReason = "panicked"     // the client or the func given to Do panicked
+)
+
+// reason is a CloseReason as the state has it.
+func reason(why CloseReason) poolstate.Reason { return poolstate.Reason(why) }

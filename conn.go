@@ -1,0 +1,291 @@
+package mcppool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/mcppool/mcppool/internal/poolstate"
+	"github.com/mcppool/mcppool/internal/redact"
+)
+
+// conn is what the pool has of one session besides its state: the connection, and
+// what is known of it. Its life, and who borrows it, is decided in
+// internal/poolstate.
+type conn struct {
+	pool   *Pool
+	st     *poolstate.Session
+	id     string // never used twice
+	srv    Server // the pool's own copy
+	label  string // srv.String()
+	server *serverRecord
+
+	// began is the ctx of the connect: it has the values of the ctx of the caller
+	// that began it, but not its end, since others may wait for the same connect.
+	// Nil once the connect has ended. Protected by pool.mu, as abort is.
+	began  context.Context
+	cancel context.CancelFunc // of began
+	hurry  time.Time          // that caller's deadline; zero for none
+
+	// ready is closed once the connect has ended. Before that happens, either
+	// client is set, or connectErr is.
+	ready      chan struct{}
+	client     Client
+	connectErr error
+
+	// suspect is set when a call was given up: the next borrower looks first
+	// whether the server answers.
+	suspect   atomic.Bool
+	current   current
+	lastErr   atomic.Pointer[error] // of a call
+	info      *mcp.InitializeResult // what the server said of itself; set before ready is closed
+	showInfo  sync.Once
+	shownInfo *mcp.InitializeResult // info without secrets; set by infoToShow
+}
+
+// serverRecord is what the pool has of one configuration while any session of it is
+// open.
+type serverRecord struct {
+	srv     Server // as the last call said that began a session
+	label   string
+	command digest // of command and args alone, for CloseCommand
+	redact  *redact.Redactor
+}
+
+func connOf(s *poolstate.Session) *conn         { return s.Owner.(*conn) }
+func recordOf(g *poolstate.Group) *serverRecord { return g.Owner.(*serverRecord) }
+
+// ownLocked makes the conn of a session that was begun for a caller. The caller must
+// hold p.mu.
+func (p *Pool) ownLocked(s *poolstate.Session, srv *Server, ctx context.Context) {
+	rec, ok := s.Group.Owner.(*serverRecord)
+	own := srv.clone()
+	if !ok {
+		rec = &serverRecord{
+			label:   own.String(),
+			command: commandDigestOf(&own),
+			redact:  redact.New(redact.Source{Args: own.Args, Env: own.Env, URL: own.URL, Header: own.Header}),
+		}
+		s.Group.Owner, s.Group.Label = rec, rec.label
+	}
+	rec.srv = own
+	c := &conn{
+		pool:   p,
+		st:     s,
+		id:     sessionID(p.id, s.ID),
+		srv:    own,
+		label:  rec.label,
+		server: rec,
+		ready:  make(chan struct{}),
+	}
+	c.hurry, _ = ctx.Deadline()
+	c.began, c.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	s.Owner = c
+	p.watchLocked()
+}
+
+// ownSpareLocked makes the conn of a spare that the pool itself wants. The caller
+// must hold p.mu.
+func (p *Pool) ownSpareLocked(s *poolstate.Session) {
+	p.ownLocked(s, &recordOf(s.Group).srv, context.Background())
+}
+
+// abort ends the connect early.
+func (c *conn) abort() {
+	c.pool.mu.Lock()
+	cancel := c.cancel
+	c.pool.mu.Unlock()
+	if cancel != nil {
+		cancel()
+	}
+}
+
+// connect brings c up, or ends it. It is the goroutine of a session that is
+// connecting: whatever Dial brings up is published here or closed here.
+func (p *Pool) connect(c *conn) {
+	defer p.wg.Done()
+	p.mu.Lock()
+	from, spare, oneShot, begun := c.borrowedOrigin(), c.st.Spare(), c.st.OneShot(), p.now()
+	ctx, cancel := c.began, c.cancel
+	p.mu.Unlock()
+	if d := p.opts.connectTimeout(); d > 0 {
+		bounded, stop := context.WithTimeout(ctx, d)
+		defer stop()
+		ctx = bounded
+	}
+	if p.trace.ConnectBegin != nil {
+		p.trace.ConnectBegin(ctx, from)
+	}
+	client, err := p.dial(ctx, c)
+	if err == nil {
+		if i, ok := client.(Informer); ok {
+			c.info = i.Info()
+		}
+	}
+	wanted := p.publish(c, client, err)
+	p.tellConnected(ctx, c, from, ConnectDone{Took: p.now() - begun, Spare: spare, Info: c.infoToShow(), Err: err}, wanted)
+	close(c.ready)
+	cancel()
+	if wanted && err == nil {
+		p.logOpened(c, oneShot)
+		return
+	}
+	p.logStartFailed(c, err)
+	p.closeConn(c)
+}
+
+// publish makes the outcome of a connect known, and reports whether anybody wants it
+// still. When a close ties with the end of the connect, the close wins.
+func (p *Pool) publish(c *conn, client Client, err error) (wanted bool) {
+	p.mu.Lock()
+	defer p.unlock()
+	c.began, c.cancel = nil, nil // their values were for this alone
+	now := p.now()
+	switch {
+	case err == nil:
+		c.client = client
+		wanted = p.state.Connected(c.st, client.Done(), now)
+	case isConfigError(err):
+		wanted = p.state.Refused(c.st, now)
+	default:
+		wanted = p.state.Failed(c.st, err, now)
+	}
+	if wanted {
+		c.connectErr = err
+	} else {
+		c.connectErr = c.st.Cause()
+	}
+	return wanted
+}
+
+func (p *Pool) tellConnected(ctx context.Context, c *conn, from Origin, done ConnectDone, wanted bool) {
+	if done.Err == nil && p.trace.SessionOpened != nil {
+		p.trace.SessionOpened(from, done.Spare)
+	}
+	if p.trace.ConnectEnd != nil {
+		if !wanted {
+			done.Err = context.Canceled
+		}
+		p.trace.ConnectEnd(ctx, from, done)
+	}
+}
+
+// infoToShow is what the server said of itself, without secrets; nil when it said
+// nothing. It is made once somebody looks, which must not be before the connect has
+// ended.
+func (c *conn) infoToShow() *mcp.InitializeResult {
+	c.showInfo.Do(func() {
+		if c.info != nil {
+			c.shownInfo = redact.Value(c.server.redact, c.info)
+		}
+	})
+	return c.shownInfo
+}
+
+// lost drops a session whose connection was lost by itself, rather than at the next
+// call that finds it.
+func (p *Pool) lost(c *conn) {
+	p.mu.Lock()
+	defer p.unlock()
+	p.state.Lost(c.st, p.now())
+}
+
+// closeConn ends what there is of c, which is closing, and forgets it.
+func (p *Pool) closeConn(c *conn) {
+	if c.client != nil {
+		if err := c.client.Close(); err != nil {
+			p.logCloseError(c, err)
+		}
+		p.explainDeath(c)
+	}
+	p.mu.Lock()
+	now := p.now()
+	why := CloseReason(c.st.Reason())
+	p.state.Closed(c.st, now)
+	p.unlock()
+	if c.client != nil {
+		p.logClosed(c, why)
+		if p.trace.SessionClosed != nil {
+			<-c.ready // the connect tells of the opening, though c may be killed meanwhile
+			p.trace.SessionClosed(c.borrowedOrigin(), why, now-c.st.Opened)
+		}
+	}
+}
+
+// explainDeath replaces what Backoff knows of the death of c by what its client does.
+func (p *Pool) explainDeath(c *conn) {
+	if p.opts.Backoff.After <= 0 || !c.st.Lost() {
+		return
+	}
+	err := c.lostError(poolstate.ErrDiedSoon)
+	p.mu.Lock()
+	p.state.Explain(c.st, err)
+	p.mu.Unlock()
+}
+
+// lostError says what is known of the end of the connection.
+func (c *conn) lostError(err error) error {
+	lost := &LostError{Server: c.label, Err: err}
+	if c.st.Lost() && c.client.Err() != nil {
+		lost.Err = c.client.Err()
+	}
+	if d, ok := c.client.(deathReporter); ok {
+		lost.Exit, lost.Stderr = d.death()
+	}
+	return lost
+}
+
+// dial connects, and makes every failure one that says whose it is.
+func (p *Pool) dial(ctx context.Context, c *conn) (client Client, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			client, err = nil, fmt.Errorf("Dial panicked: %s", panicText(v))
+		}
+		if err == nil && client == nil {
+			err = errors.New("Dial returned no client")
+		}
+		if err != nil {
+			client, err = nil, p.startError(ctx, c, err)
+		}
+	}()
+	if p.opts.Dial != nil {
+		client, err := p.opts.Dial(ctx, c.srv.clone()) // it may change what it gets
+		return client, c.server.redact.Error(err)
+	}
+	return p.dialDefault(ctx, c)
+}
+
+func (p *Pool) startError(ctx context.Context, c *conn, err error) error {
+	var (
+		config *ConfigError
+		start  *StartError
+	)
+	switch {
+	case errors.As(err, &config):
+		return config
+	case !errors.As(err, &start):
+		start = &StartError{Phase: "connect", Err: err}
+	}
+	start.Server = c.label
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		start.Err = fmt.Errorf("no connection within %s", p.opts.connectTimeout())
+	}
+	return start
+}
+
+// tellBackoff tells that a server is held off, tried or trusted.
+func (p *Pool) tellBackoff(a *poolstate.Action, state BreakerState) {
+	if l := p.opts.Logger; l != nil {
+		l.LogAttrs(context.Background(), slog.LevelWarn, "mcppool: server that failed is "+string(state),
+			slog.String("server", a.Label), slog.Duration("pause", a.Pause))
+	}
+	if p.trace.BreakerChanged != nil {
+		p.trace.BreakerChanged(a.Label, state, a.Pause)
+	}
+}

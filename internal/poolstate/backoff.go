@@ -1,0 +1,77 @@
+package poolstate
+
+import (
+	"errors"
+	"time"
+)
+
+// HeldOff is the refusal to start a server that keeps failing.
+type HeldOff struct {
+	Wait   time.Duration
+	Reason error // of the last failure
+}
+
+func (h *HeldOff) Error() string { return "held off: " + h.Reason.Error() }
+
+// ErrDiedSoon is the reason of a failure that was a death soon after the start; see
+// [State.Explain].
+var ErrDiedSoon = errors.New("it died soon after it had started")
+
+// heldOff refuses a server that must not be started now.
+func (st *State) heldOff(w *Want, now Moment) error {
+	if st.backoff.Len() == 0 {
+		return nil
+	}
+	if st.backoff.Held(w.Server, now) {
+		st.ResetBackoff(w)
+	}
+	if wait, reason := st.backoff.HeldOff(w.Server, now); wait > 0 {
+		return &HeldOff{Wait: wait, Reason: reason}
+	}
+	return nil
+}
+
+// ResetBackoff forgets the failures of w's server.
+func (st *State) ResetBackoff(w *Want) {
+	if !st.backoff.Forget(w.Server) {
+		return
+	}
+	label := w.Label
+	if g := st.groups[w.Server]; g != nil {
+		label = g.Label
+	}
+	st.actions = append(st.actions, Action{Do: Trust, Label: label})
+}
+
+// Failing is how many servers are remembered to have failed.
+func (st *State) Failing() int { return st.backoff.Len() }
+
+// gaveUp notes that a connect has ended and says nothing of the server.
+func (st *State) gaveUp(s *Session) {
+	if s.trial {
+		st.backoff.GiveUp(s.Key.Server)
+	}
+}
+
+// died notes that the connection of s was lost.
+func (st *State) died(s *Session, now Moment) {
+	if now-s.liveSince < st.cfg.Backoff.MinUptime {
+		st.fail(s, ErrDiedSoon, now)
+		return
+	}
+	st.ResetBackoff(&Want{Key: s.Key}) // it had held long enough
+}
+
+func (st *State) fail(s *Session, reason error, now Moment) {
+	if pause := st.backoff.Fail(s.Key.Server, reason, now); pause > 0 {
+		st.actions = append(st.actions, Action{Do: HoldOff, Session: s, Pause: pause})
+	}
+}
+
+// Explain replaces what is known of the death of s by what its client knows, which
+// can't be asked under the lock.
+func (st *State) Explain(s *Session, err error) {
+	if s.reason == Crashed {
+		st.backoff.Explain(s.Key.Server, ErrDiedSoon, err)
+	}
+}

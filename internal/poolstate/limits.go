@@ -1,0 +1,116 @@
+package poolstate
+
+import (
+	"fmt"
+	"time"
+)
+
+// Limits bound what runs and what waits. Zero or less is no limit.
+type Limits struct {
+	MaxProcesses int // connected, starting and ending ones
+	MaxStarting  int // connects under way
+	MaxPerScope  int // processes of one scope
+	MaxPerServer int // processes of one server
+	MaxWaiting   int // callers that wait for a place
+}
+
+// Limit is one of the limits that a session can wait for.
+type Limit uint8
+
+// The limits.
+const (
+	LimitNone Limit = iota
+	LimitProcesses
+	LimitStarting
+	LimitScope
+	LimitServer
+	LimitWaiting
+)
+
+func (l Limit) String() string {
+	return [...]string{"", "MaxProcesses", "MaxStarting", "MaxPerScope", "MaxPerServer", "MaxWaiting"}[l]
+}
+
+// Busy is the refusal of a caller at a limit.
+type Busy struct {
+	Limit      Limit
+	Max        int           // its value
+	Waiting    int           // callers that wait at limits
+	RetryAfter time.Duration // about how long it takes until as many have been served
+}
+
+func (b *Busy) Error() string {
+	return fmt.Sprintf("%s is %d and %d callers wait", b.Limit, b.Max, b.Waiting)
+}
+
+func (st *State) busy(l Limit, value int) *Busy {
+	// As many starts as there are callers ahead.
+	return &Busy{Limit: l, Max: value, Waiting: st.waiting, RetryAfter: st.pace.For(st.waiting + 1)}
+}
+
+// BusyFor is the refusal of a caller that has waited too long for s to be admitted.
+func (st *State) BusyFor(s *Session) *Busy { return st.busy(st.full(s.Group, s.scope)) }
+
+// tally counts the processes of a pool, a scope or a server, and the sessions that
+// wait for one to end there.
+type tally struct {
+	processes int
+	ending    int // of processes: those whose close is under way
+	waiting   int // sessions in the queue because of this tally's limit, or, of the pool's, of MaxStarting
+}
+
+// wants reports whether more sessions wait than places will be free soon.
+func (t *tally) wants() bool { return t.waiting > t.ending }
+
+// tallies returns those that s counts in; the last is nil without a scope.
+func (st *State) tallies(s *Session) [3]*tally {
+	if s.scope == nil {
+		return [3]*tally{&st.tally, &s.Group.tally, nil}
+	}
+	return [3]*tally{&st.tally, &s.Group.tally, &s.scope.tally}
+}
+
+// full returns the limit that keeps a session from starting now, with its value. The
+// narrow ones come first, so that who waits for those isn't taken to wait for
+// everybody's.
+func (st *State) full(g *Group, sc *scope) (Limit, int) {
+	l := &st.limits
+	perServer := l.MaxPerServer
+	if g.exclusive {
+		perServer = 1
+	}
+	switch {
+	case perServer > 0 && g.tally.processes >= perServer:
+		return LimitServer, perServer
+	case sc != nil && l.MaxPerScope > 0 && sc.tally.processes >= l.MaxPerScope:
+		return LimitScope, l.MaxPerScope
+	case l.MaxProcesses > 0 && st.tally.processes >= l.MaxProcesses:
+		return LimitProcesses, l.MaxProcesses
+	case l.MaxStarting > 0 && st.starting >= l.MaxStarting:
+		return LimitStarting, l.MaxStarting
+	default:
+		return LimitNone, 0
+	}
+}
+
+// Limits returns the limits as they are now.
+func (st *State) Limits() Limits { return st.limits }
+
+// SetLimits replaces the limits. Raised ones let queued sessions go; lowered ones end
+// nothing that is busy.
+func (st *State) SetLimits(l Limits, now Moment) {
+	st.limits = l
+	st.admit(now)
+	for s := range st.queue.All {
+		st.classify(s, now)
+	}
+	// Unlinking a session of another doesn't change the queue: it ends later.
+	for s := range st.queue.All {
+		st.makeRoom(s.Group, s.scope, now)
+	}
+}
+
+// queueIsFull reports whether one caller more may not wait.
+func (st *State) queueIsFull() bool {
+	return st.limits.MaxWaiting > 0 && st.waiting >= st.limits.MaxWaiting
+}

@@ -1,0 +1,156 @@
+package poolstate
+
+import (
+	"sync/atomic"
+
+	"github.com/mcppool/mcppool/internal/fairqueue"
+	"github.com/mcppool/mcppool/internal/idle"
+	"github.com/mcppool/mcppool/internal/turn"
+)
+
+// Status is how far a session has come.
+type Status uint8
+
+// The statuses, in the order in which a session goes through them; it may leave
+// out any but the last two.
+//
+//	queued ──▶ connecting ──▶ live ──▶ closing ──▶ closed
+//	   └──────────┴─────────────────────▲
+const (
+	Queued Status = iota
+	Connecting
+	Live
+	Closing
+	Closed
+)
+
+func (s Status) String() string {
+	return [...]string{"queued", "connecting", "live", "closing", "closed"}[s]
+}
+
+// Session is one connection of one server, for one scope or for all. Besides its
+// status it is linked or not: a linked session is where calls find it, under its
+// key or, for a shared server, in its group. It is unlinked before it is closed, and
+// never linked again. One-shot sessions are never linked, and spares not before they
+// are handed out. An unlinked session is closed by the last borrower that leaves, or
+// at once when it is killed.
+type Session struct {
+	// ID is never used twice by one State.
+	ID uint64
+	// Group is that of its server.
+	Group *Group
+	// Owner is the owner's; a Session that is new has none.
+	Owner any
+	// Key is whose it is. It changes once, when a spare is handed out, and not
+	// under a borrower.
+	Key Key
+	// Opened is when it was begun.
+	Opened Moment
+
+	// These may be used without the owner's lock.
+
+	admitted chan struct{} // see Admitted
+	killed   chan struct{}
+	refusal  error // why it left the queue without a connect; written before admitted is closed
+	cause    error // why it was killed; written before killed is closed
+	stale    atomic.Bool
+
+	// The fields below are protected by the owner's lock.
+
+	status       Status
+	scope        *scope // nil without a scope
+	lost         <-chan struct{}
+	linked       bool
+	oneShot      bool
+	shared       bool
+	spare        bool
+	process      bool // it counts in the tallies once it has started
+	ran          bool // it has started
+	trial        bool // of a server that was held off
+	heavy        bool // it uses too much memory
+	policy       Policy
+	refill       bool // it was handed out or started for a server that wants spares
+	inFlight     int
+	turns        turn.Line // who may call: one borrower, and the others wait in order
+	betweenTurns bool      // the call of one borrower has ended, and the next not begun
+	reason       Reason    // of the unlinking, or of the kill if that came first
+	calls        uint64
+	liveSince    Moment
+	recycleAt    Moment // when it is too old; zero for never
+	idle         idle.Entry[*Session]
+	queued       Moment                    // when it came into the queue
+	place        *fairqueue.Item[*Session] // in the queue; nil when it isn't
+	waitsFor     Limit
+}
+
+// Admitted is closed when the session leaves the queue, to be connected or for a
+// [Session.Refusal]; nil if it never was in it.
+func (s *Session) Admitted() <-chan struct{} { return s.admitted }
+
+// Refusal is why a session left the queue without being connected; nil if it
+// didn't. It may be called once Admitted is closed.
+func (s *Session) Refusal() error { return s.refusal }
+
+// Killed is closed when the session is closed under its borrowers.
+func (s *Session) Killed() <-chan struct{} { return s.killed }
+
+// Cause is why the session was killed; nil if it wasn't.
+func (s *Session) Cause() error {
+	if isClosed(s.killed) {
+		return s.cause
+	}
+	return nil
+}
+
+// Stale reports whether the session was unlinked.
+func (s *Session) Stale() bool { return s.stale.Load() }
+
+// Lost reports whether the connection is gone. Who doesn't hold the lock may call
+// it once the session is live.
+func (s *Session) Lost() bool { return isClosed(s.lost) }
+
+// Done is closed when the connection is gone; nil before the session is live.
+func (s *Session) Done() <-chan struct{} { return s.lost }
+
+// The methods below are under the owner's lock.
+
+// Status returns how far the session has come.
+func (s *Session) Status() Status { return s.status }
+
+// Reason is why the session was unlinked or killed; empty as long as it wasn't.
+func (s *Session) Reason() Reason { return s.reason }
+
+// Linked reports whether calls can find the session.
+func (s *Session) Linked() bool { return s.linked }
+
+// Spare reports whether the session is connected ahead, and nobody's yet.
+func (s *Session) Spare() bool { return s.spare }
+
+// OneShot reports whether the session is never kept.
+func (s *Session) OneShot() bool { return s.oneShot }
+
+// InFlight is how many borrow the session, those that wait included.
+func (s *Session) InFlight() int { return s.inFlight }
+
+// Calls is how many tool calls have ended in it.
+func (s *Session) Calls() uint64 { return s.calls }
+
+// LastUsed is when the session was last given back; zero when it never was.
+func (s *Session) LastUsed() Moment {
+	if s.spare {
+		return 0
+	}
+	return s.idle.Used
+}
+
+// WaitsFor is the limit that keeps a queued session from starting.
+func (s *Session) WaitsFor() Limit { return s.waitsFor }
+
+func isClosed(ch <-chan struct{}) bool {
+	select {
+	case <-ch:
+		return true
+	default:
+		return false
+	}
+}
