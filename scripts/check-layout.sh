@@ -34,7 +34,7 @@ for os in linux darwin windows; do
 		awk -v mcp=$mcp '$2 ~ /^[^\/]*\./ && index($2 "/", mcp "/") != 1 && index($2 "/", "github.com/mcppool/mcppool/") != 1')
 	[ -z "$others" ] || complain "imports of code that isn't a test, other than the standard library and mcp-go ($os):" "$others"
 done
-required=$(go list -m -f '{{if not (or .Main .Indirect)}}{{.Path}}{{end}}' all)
+required=$(GOWORK=off go list -m -f '{{if not (or .Main .Indirect)}}{{.Path}}{{end}}' all)
 while read -r module; do
 	[ -z "$module" ] || [ "$module" = $mcp ] || [[ $module =~ $for_tests ]] ||
 		complain "go.mod requires $module, which is neither mcp-go nor on the list of what tests need"
