@@ -17,6 +17,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/mcppool/mcppool"
+	"github.com/mcppool/mcppool/internal/telemetrytest"
 	"github.com/mcppool/mcppool/mcppoolotel"
 )
 
@@ -40,7 +41,7 @@ func (b *bench) below(parent sdktrace.ReadOnlySpan) (lines []string, spans []sdk
 
 func TestAConnectShowsTheStartOfTheProcessAndTheHandshake(t *testing.T) {
 	b := newBench(t, nil, mcppool.Options{}, mcppoolotel.Options{PoolName: "tools"})
-	res, err := b.tools.CallTool(t.Context(), child(t, rawServer), mcppool.Call{Tool: "pid", Scope: "s"})
+	res, err := b.tools.CallTool(t.Context(), telemetrytest.Child(t, telemetrytest.Raw), mcppool.Call{Tool: "pid", Scope: "s"})
 	require.NoError(t, err)
 	pid := res.Content[0].(mcp.TextContent).Text
 
@@ -70,7 +71,7 @@ func TestAConnectShowsTheStartOfTheProcessAndTheHandshake(t *testing.T) {
 
 func TestAFailedConnectShowsWhichPartOfItFailed(t *testing.T) {
 	missing := mcppool.Server{Command: "/no/such/program"}
-	exiting := child(t, exitingServer)
+	exiting := telemetrytest.Child(t, telemetrytest.Exiting)
 	for name, tc := range map[string]struct {
 		srv   mcppool.Server
 		names []string
@@ -100,7 +101,7 @@ func TestAFailedConnectShowsWhichPartOfItFailed(t *testing.T) {
 
 func TestAServerThatIsStartedAgainHasTwoSpawns(t *testing.T) {
 	b := newBench(t, nil, mcppool.Options{}, mcppoolotel.Options{})
-	res, err := b.tools.CallTool(t.Context(), child(t, oldServer), mcppool.Call{Tool: "pid", Scope: "s"})
+	res, err := b.tools.CallTool(t.Context(), telemetrytest.Child(t, telemetrytest.Old), mcppool.Call{Tool: "pid", Scope: "s"})
 	require.NoError(t, err)
 	lines, spans := b.below(b.one(t, "mcppool.connect"))
 	require.Len(t, spans, 4)

@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"github.com/mcppool/mcppool"
+	"github.com/mcppool/mcppool/internal/telemetrytest"
 	"github.com/mcppool/mcppool/mcppoolotel"
 )
 
@@ -41,7 +42,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	srv := mcppool.Server{Command: self, Env: map[string]string{serverEnv: mcpServer}}
+	srv := mcppool.Server{Command: self, Env: map[string]string{telemetrytest.ServerEnv: mcpServer}}
 
 	turn, span := tracing.Tracer("example").Start(ctx, "invoke_agent")
 	for i := range 2 {

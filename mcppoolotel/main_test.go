@@ -22,20 +22,21 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/mcppool/mcppool"
+	"github.com/mcppool/mcppool/internal/telemetrytest"
 	"github.com/mcppool/mcppool/mcppoolotel"
 )
 
-// serverEnv makes the test binary an MCP server.
-const serverEnv = "MCPPOOLOTEL_TEST_SERVER"
+// mcpServer is a kind of server beside those of telemetrytest, made with mcp-go.
+const mcpServer = "mcp"
 
 func TestMain(m *testing.M) {
-	switch kind := os.Getenv(serverEnv); kind {
+	switch kind := os.Getenv(telemetrytest.ServerEnv); kind {
 	case "":
 		goleak.VerifyTestMain(m)
 	case mcpServer:
 		serve()
 	default:
-		serveRaw(kind)
+		telemetrytest.Serve(kind)
 	}
 }
 
@@ -61,15 +62,6 @@ func serve() {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-}
-
-// child is a server that runs as a child process: this binary again.
-func child(t testing.TB, kind string) mcppool.Server {
-	t.Helper()
-	self, err := os.Executable()
-	require.NoError(t, err)
-	// A binary built with -race would sleep a second at its exit.
-	return mcppool.Server{Command: self, Env: map[string]string{serverEnv: kind, "GORACE": "atexit_sleep_ms=0"}}
 }
 
 var stdio = mcppool.Server{Command: "/opt/servers/browser"}

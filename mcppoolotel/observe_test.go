@@ -9,6 +9,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/mcppool/mcppool"
+	"github.com/mcppool/mcppool/internal/telemetrytest"
 	"github.com/mcppool/mcppool/mcppoolotel"
 )
 
@@ -53,7 +54,7 @@ func TestObserveTellsTheBytesOfProcesses(t *testing.T) {
 	reg, err := mcppoolotel.Observe(b.pool, &b.opts)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, reg.Unregister()) }()
-	require.NoError(t, b.call(t.Context(), child(t, rawServer), "tell"))
+	require.NoError(t, b.call(t.Context(), telemetrytest.Child(t, telemetrytest.Raw), "tell"))
 	s, all := b.pool.Stats(), b.collect(t)
 	require.Positive(t, s.BytesSent)
 	require.Greater(t, s.BytesReceived, s.BytesSent)

@@ -21,6 +21,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/mcppool/mcppool"
+	"github.com/mcppool/mcppool/internal/telemetrytest"
 	"github.com/mcppool/mcppool/mcppoolotel"
 )
 
@@ -280,7 +281,7 @@ func TestTheTransportIsToldWhereNobodyWrapsTheCall(t *testing.T) {
 
 func TestTheRequestIDIsOnTheSpanOfACallAndOnNoMetric(t *testing.T) {
 	b := newBench(t, nil, mcppool.Options{}, mcppoolotel.Options{})
-	srv := child(t, rawServer)
+	srv := telemetrytest.Child(t, telemetrytest.Raw)
 	require.NoError(t, b.call(t.Context(), srv, "tell"))
 	require.Error(t, b.call(t.Context(), srv, "missing"))
 	require.NoError(t, b.pool.Do(t.Context(), srv, "conversation 7", func(ctx context.Context, s *mcppool.Session) error {

@@ -12,6 +12,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/mcppool/mcppool"
+	"github.com/mcppool/mcppool/internal/telemetrytest"
 	"github.com/mcppool/mcppool/mcppoolotel"
 )
 
@@ -74,7 +75,7 @@ func TestARealServerReceivesTheTraceContext(t *testing.T) {
 	for _, protocol := range []mcppool.Protocol{mcppool.ProtocolLegacy, mcppool.ProtocolModern} {
 		t.Run(string(protocol), func(t *testing.T) {
 			b := newBench(t, nil, mcppool.Options{}, mcppoolotel.Options{})
-			srv := child(t, mcpServer)
+			srv := telemetrytest.Child(t, mcpServer)
 			srv.Protocol = protocol
 			res, err := b.tools.CallTool(t.Context(), srv, mcppool.Call{Tool: "meta", Scope: "s"})
 			require.NoError(t, err)

@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mcppool/mcppool"
+	"github.com/mcppool/mcppool/internal/telemetrytest"
 	"github.com/mcppool/mcppool/mcppoolprom"
 )
 
@@ -187,7 +188,7 @@ func TestEachGaugeShowsItsOwnNumber(t *testing.T) {
 func TestTheBytesOfProcessesAreCounted(t *testing.T) {
 	m := mcppoolprom.New(nil)
 	p := newRealPool(t, m, mcppool.Options{})
-	_, err := p.CallTool(t.Context(), child(t, rawServer), mcppool.Call{Tool: "tell", Scope: "s"})
+	_, err := p.CallTool(t.Context(), telemetrytest.Child(t, telemetrytest.Raw), mcppool.Call{Tool: "tell", Scope: "s"})
 	require.NoError(t, err)
 	s, sum := p.Stats(), sums(t, m)
 	require.Positive(t, s.BytesSent)
@@ -212,7 +213,7 @@ func sums(t *testing.T, m *mcppoolprom.Metrics) map[string]int {
 }
 
 // registry is one that checks what is collected against what was described.
-func registry(t *testing.T, m *mcppoolprom.Metrics) *prometheus.Registry {
+func registry(t testing.TB, m *mcppoolprom.Metrics) *prometheus.Registry {
 	t.Helper()
 	r := prometheus.NewPedanticRegistry()
 	require.NoError(t, r.Register(m))

@@ -11,8 +11,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
-
-	"github.com/mcppool/mcppool/internal/browsertest"
 )
 
 func TestMain(m *testing.M) {
@@ -55,33 +53,4 @@ func TestTheChatsCallAndNothingIsLeft(t *testing.T) {
 		require.NoError(t, r.Body.Close())
 	}
 	require.NotEmpty(t, s.Sessions)
-}
-
-func TestThePageFitsTheScreenInDarkAndLightAndOnAPhone(t *testing.T) {
-	b := browsertest.Open(t)
-	url := begin(t)
-	b.Resize(1280, 900, false)
-	b.Navigate(url)
-	b.Wait(`document.querySelectorAll("#sessions tbody tr[data-id]").length >= 4 && document.querySelectorAll("#events .of-call").length >= 5`)
-	if d, err := time.ParseDuration(os.Getenv("SCREENSHOTS_AFTER")); err == nil {
-		time.Sleep(d) // for people: let something happen first
-	}
-	b.Click("#sessions td.c-session button")
-	b.Wait(`document.querySelector("tr.more")`)
-	for _, id := range []string{"t-bytesSent", "t-bytesReceived"} {
-		b.Wait(`/^[\d.]+ [kM]B$/.test(document.getElementById("` + id + `").innerText)`)
-		b.Wait(`/^[\d,]{5,} bytes on the std(in|out) of processes$/.test(document.getElementById("` + id + `").title)`)
-	}
-	b.Wait(`document.querySelector("#sessions rect.start") && document.querySelector("#events .of-output .text").innerText.length`)
-	fits := `document.documentElement.scrollWidth <= innerWidth`
-	for _, scheme := range []string{"light", "dark"} {
-		b.Prefer(scheme)
-		b.Resize(1280, 900, false)
-		b.Wait(fits)
-		b.Screenshot("desktop-" + scheme)
-		b.Resize(390, 844, true)
-		b.Wait(fits + ` && getComputedStyle(document.querySelector("#sessions thead")).display === "none"`)
-		b.Screenshot("phone-" + scheme)
-	}
-	b.RequireClean(url)
 }

@@ -2,11 +2,9 @@ module github.com/mcppool/mcppool/internal/compare
 
 go 1.25.5
 
-replace github.com/mcppool/mcppool => ../..
-
 require (
 	github.com/mark3labs/mcp-go v1.2.1
-	github.com/mcppool/mcppool v0.0.0
+	github.com/mcppool/mcppool v0.1.0
 	github.com/modelcontextprotocol/go-sdk v1.8.0
 	github.com/stretchr/testify v1.12.1
 )

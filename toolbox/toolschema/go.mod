@@ -4,7 +4,7 @@ go 1.25.5
 
 require (
 	github.com/mark3labs/mcp-go v1.2.1
-	github.com/mcppool/mcppool v0.0.0
+	github.com/mcppool/mcppool v0.1.0
 	github.com/santhosh-tekuri/jsonschema/v6 v6.0.2
 	github.com/stretchr/testify v1.12.1
 )
@@ -17,5 +17,3 @@ require (
 	go.yaml.in/yaml/v3 v3.0.5 // indirect
 	golang.org/x/text v0.14.0 // indirect
 )
-
-replace github.com/mcppool/mcppool => ../../

@@ -1,30 +1,25 @@
-package main
+package e2e_test
 
-import (
-	"testing"
-	"time"
+import "testing"
 
-	"github.com/mcppool/mcppool/internal/browsertest"
-)
-
-// said is whether the conversation on the page contains a text.
+// said returns an expression for whether the conversation on the page contains a text.
 func said(text string) string {
 	return `document.getElementById("log").innerText.includes(` + quote(text) + `)`
 }
 
 func quote(s string) string { return "`" + s + "`" }
 
-func TestThePageWorksInABrowser(t *testing.T) {
-	b := browsertest.Open(t)
-	r := start(t, time.Minute)
-	b.Navigate(r.url + "/")
+func TestTheChatPageWorksByKeyboardAndShowsWhatIsHostileAsText(t *testing.T) {
+	b := openBrowser(t)
+	url := startExample(t, "chatbackend")
+	b.Navigate(url + "/")
 	b.Wait(`document.readyState === "complete" && document.querySelectorAll("#chats button").length === 1`)
 	b.Wait(`document.activeElement.id === "text"`)
 
 	say := func(line string) {
 		b.Wait(`!document.getElementById("send").disabled`)
 		b.Type(line)
-		b.Enter()
+		b.Press(enter)
 	}
 
 	// By keyboard alone.
@@ -37,7 +32,7 @@ func TestThePageWorksInABrowser(t *testing.T) {
 	say("wait 600")
 	b.Wait(`document.querySelector(".call progress")?.value > 0`)
 	b.Wait(`document.getElementById("send").disabled && !document.getElementById("stop").disabled`)
-	b.Screenshot("waiting")
+	b.Screenshot("chat-waiting")
 	b.Click("#new")
 	b.Wait(`document.querySelectorAll("#chats button").length === 2 && !document.getElementById("send").disabled`)
 	say("recall")
@@ -62,15 +57,15 @@ func TestThePageWorksInABrowser(t *testing.T) {
 	b.Wait(`document.title === "mcppool chat" && document.querySelector("#log b") === null`)
 	say("crash")
 	b.Wait(said("MCP server stopped during the call"))
-	b.Screenshot("light")
+	b.Screenshot("chat-light")
 	b.Prefer("dark")
-	b.Screenshot("dark")
-	b.Resize(390, 800, true)
+	b.Screenshot("chat-dark")
+	b.Phone()
 	b.Wait(`document.documentElement.scrollWidth <= 390`)
-	b.Screenshot("phone")
+	b.Screenshot("chat-phone")
 
 	b.Click("#delete")
 	b.Wait(`document.querySelectorAll("#chats button").length === 1`)
 	b.Wait(said("Done: nothing"))
-	b.RequireClean(r.url)
+	b.RequireClean(url)
 }

@@ -1,4 +1,4 @@
-package pooldebug_test
+package e2e_test
 
 import (
 	"fmt"
@@ -8,14 +8,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mcppool/mcppool"
-	"github.com/mcppool/mcppool/internal/browsertest"
 	"github.com/mcppool/mcppool/pooldebug"
 )
 
 // row finds the row of a session on the page.
 func row(id string) string { return fmt.Sprintf(`#sessions tr[data-id=%q]`, id) }
 
-// text gives the text of the first element that a selector finds.
+// text returns an expression for the text of the first element that a selector finds.
 func text(selector string) string {
 	return fmt.Sprintf("(document.querySelector(`%s`)?.innerText ?? '')", selector)
 }
@@ -23,12 +22,10 @@ func text(selector string) string {
 const rowsShown = `document.querySelectorAll("#sessions tbody tr[data-id]").length`
 
 func TestThePageInABrowser(t *testing.T) {
-	b := browsertest.Open(t)
+	b := openBrowser(t)
 	limits := mcppool.Limits{MaxProcesses: 20, MaxPerScope: 3}
-	s := show(t, &pooldebug.Options{
-		Actions: true, Interval: 50 * time.Millisecond,
-	}, mcppool.Options{Limits: limits})
-	b.Resize(1280, 900, false)
+	s := show(t, &pooldebug.Options{Actions: true, Interval: 50 * time.Millisecond}, limits)
+	b.Desktop()
 	b.Navigate(s.url + "?some=query")
 	b.Wait(text("#none") + ` === "No session yet."`)
 
@@ -57,19 +54,19 @@ func TestThePageInABrowser(t *testing.T) {
 		b.Click(`#sessions th button[data-sort=calls]`)
 		b.Wait(first + ` === "3" && document.querySelector("th[aria-sort=descending]").innerText.includes("Calls")`)
 		b.Eval(`document.querySelector("#sessions th button[data-sort=calls]").focus()`)
-		b.Enter()
+		b.Press(enter)
 		b.Wait(first + ` === "0" && document.querySelector("th[aria-sort=ascending]").innerText.includes("Calls")`)
 	})
 
 	t.Run("searches by key", func(t *testing.T) {
-		b.Press("/", 191, "/")
+		b.Press(slash)
 		b.Wait(`document.activeElement.id === "search"`)
 		b.Type("BETA")
 		b.Wait(rowsShown + " === 1 && " + text("#shown") + ` === "1 of 3"`)
 		b.Wait(`document.getElementById("json").search === "?format=json&q=BETA&sort=calls&closed=yes"`)
 		b.Type("nothing")
 		b.Wait(text("#none") + ` === "No session matches."`)
-		b.Press("Escape", 27, "")
+		b.Press(escape)
 		b.Wait(rowsShown + " === 3")
 	})
 
@@ -90,7 +87,7 @@ func TestThePageInABrowser(t *testing.T) {
 		require.NoError(t, s.call(t, named("delta"), "five", "t"))
 		b.Wait(`document.activeElement === document.querySelector('` + row(id) + ` .c-session button')`)
 		b.Wait(rowsShown + ` === 6 && document.querySelector("tr.more")`)
-		b.Enter()
+		b.Press(enter)
 		b.Wait(`!document.querySelector("tr.more")`)
 	})
 
@@ -120,8 +117,8 @@ func TestThePageInABrowser(t *testing.T) {
 
 	t.Run("closes idle ones by key, and pauses", func(t *testing.T) {
 		b.Eval(`document.getElementById("idle").focus()`)
-		b.Enter()
-		b.Enter()
+		b.Press(enter)
+		b.Press(enter)
 		b.Wait(text("#g-live") + ` === "0"`)
 		b.Click("#pause")
 		b.Wait(text("#status") + ` === "paused"`)
@@ -192,8 +189,8 @@ func TestThePageInABrowser(t *testing.T) {
 }
 
 func TestAPageWithoutActionsHasNoButtonsThatEndSomething(t *testing.T) {
-	b := browsertest.Open(t)
-	s := show(t, &pooldebug.Options{Interval: 50 * time.Millisecond}, mcppool.Options{})
+	b := openBrowser(t)
+	s := show(t, &pooldebug.Options{Interval: 50 * time.Millisecond}, mcppool.Limits{})
 	require.NoError(t, s.call(t, named("alpha"), "one", "t"))
 	b.Navigate(s.url)
 	b.Wait(rowsShown + " === 1")
