@@ -140,7 +140,7 @@ func (s *sweep) lookAtAll(deadline time.Time) {
 	seen := make(map[int]bool)
 	for range maxListings {
 		all, err := pids()
-		s.cut = s.cut || err != nil
+		s.cut = s.cut || scarce(err)
 		fresh := slices.DeleteFunc(all, func(pid int) bool { return seen[pid] })
 		if len(fresh) == 0 {
 			return
