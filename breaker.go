@@ -4,7 +4,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/mcppool/mcppool/internal/breaker"
+	"github.com/mcppool/mcppool/internal/backoff"
 )
 
 // Backoff holds off a server that keeps failing to start, or dies soon after,
@@ -34,8 +34,8 @@ func (b *Backoff) minUptime() time.Duration { return orDefault(b.MinUptime, 10*t
 // maxBreakers bounds the memory of failing servers; beyond it one is forgotten.
 const maxBreakers = 1024
 
-func (b *Backoff) config() breaker.Config {
-	return breaker.Config{After: b.After, Initial: b.initial(), Max: b.max(), MinUptime: b.minUptime(), Cap: maxBreakers}
+func (b *Backoff) config() backoff.Config {
+	return backoff.Config{Failures: b.After, Initial: b.initial(), Max: b.max(), MinUptime: b.minUptime(), Cap: maxBreakers}
 }
 
 // heldOffLocked is the error of a server that must not be started now, or nil.
@@ -69,7 +69,7 @@ func (p *Pool) heldOffLocked(d digest, label string) error {
 // tryLocked notes that s is started although its server may have failed before.
 // The caller must hold p.mu.
 func (p *Pool) tryLocked(s *session) {
-	if s.trial = p.breakers.Try(s.key.server); s.trial {
+	if s.attempt = p.breakers.Begin(s.key.server, p.now()); s.attempt.Trial() {
 		p.breakerEvents = append(p.breakerEvents, breakerEvent{s.label, BreakerHalfOpen, 0})
 	}
 }
@@ -80,27 +80,27 @@ func (p *Pool) tryLocked(s *session) {
 func (p *Pool) startedLocked(s *session, up bool, err error) {
 	switch {
 	case up:
-		p.breakers.Up(s.key.server, p.now())
+		p.breakers.Up(&s.attempt, p.now())
 	case err != nil && !isConfigError(err):
-		p.failedLocked(s, err)
-	case s.trial:
-		p.breakers.GiveUp(s.key.server)
+		p.failedLocked(s, p.breakers.Fail(&s.attempt, err, p.now()))
+	default:
+		p.breakers.GiveUp(&s.attempt)
 	}
 }
 
 // diedLocked notes that the connection of s was lost. The caller must hold p.mu.
 func (p *Pool) diedLocked(s *session) {
-	if p.now()-s.liveSince < p.opts.Backoff.minUptime() {
-		p.failedLocked(s, errDiedSoon)
-		return
+	if p.breakers.Held(s.key.server, p.now()) {
+		p.trustLocked(s.key.server, s.label)
 	}
-	p.trustLocked(s.key.server, s.label) // it had held long enough
+	p.failedLocked(s, p.breakers.Died(&s.attempt, errDiedSoon, p.now()))
 }
 
 var errDiedSoon = errors.New("it died soon after it had started")
 
-func (p *Pool) failedLocked(s *session, reason error) {
-	if pause := p.breakers.Fail(s.key.server, reason, p.now()); pause > 0 {
+// failedLocked notes that the server of s is held off from now on, if pause isn't 0.
+func (p *Pool) failedLocked(s *session, pause time.Duration) {
+	if pause > 0 {
 		p.breakerEvents = append(p.breakerEvents, breakerEvent{s.label, BreakerOpen, pause})
 	}
 }

@@ -52,7 +52,6 @@ func (p *Pool) connect(ctx context.Context, s *session) {
 		s.client, s.lost = client, lost
 		p.moveLocked(s, stateLive)
 		p.opened++
-		s.liveSince = p.now()
 		p.startedLocked(s, true, nil)
 		switch {
 		case s.spare:

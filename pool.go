@@ -12,7 +12,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
-	"github.com/mcppool/mcppool/internal/breaker"
+	"github.com/mcppool/mcppool/internal/backoff"
 	"github.com/mcppool/mcppool/internal/fairqueue"
 	"github.com/mcppool/mcppool/internal/idle"
 	"github.com/mcppool/mcppool/internal/mcpconn"
@@ -49,7 +49,7 @@ type Pool struct {
 	kept          int                     // linked sessions
 	idle          idle.Lists[*session]    // of them, those that nobody borrows
 	spares        idle.Lists[*session]    // the connected ones
-	breakers      breaker.Set[digest]     // of servers that failed lately
+	breakers      backoff.Set[digest]     // of servers that failed lately
 	breakerEvents []breakerEvent          // changes of those that have yet to be told of
 	reaper        reaper
 	watching      bool // the goroutines of watch.go are there

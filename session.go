@@ -10,6 +10,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/mcppool/mcppool/internal/backoff"
 	"github.com/mcppool/mcppool/internal/fairqueue"
 	"github.com/mcppool/mcppool/internal/idle"
 	"github.com/mcppool/mcppool/internal/redact"
@@ -74,16 +75,15 @@ type session struct {
 	oneShot       bool
 	shared        bool
 	spare         bool
-	refill        bool               // its server wants spares, which are seen to when it is given back
-	process       bool               // it counts in the tallies once it has started
-	trial         bool               // of a server that was held off
-	ran           bool               // it has started
-	inFlight      int                // borrowers, waiting ones included
-	turns         turn.Line          // who may call: one borrower, and the others wait in order
-	cancelConnect context.CancelFunc // while connecting
-	reason        CloseReason        // of the unlinking, or of the kill if that came first
+	refill        bool                    // its server wants spares, which are seen to when it is given back
+	process       bool                    // it counts in the tallies once it has started
+	attempt       backoff.Attempt[digest] // to start the server
+	ran           bool                    // it has started
+	inFlight      int                     // borrowers, waiting ones included
+	turns         turn.Line               // who may call: one borrower, and the others wait in order
+	cancelConnect context.CancelFunc      // while connecting
+	reason        CloseReason             // of the unlinking, or of the kill if that came first
 	calls         uint64
-	liveSince     moment
 	recycleAt     moment // when it is too old; zero for never
 	heavy         bool   // it uses too much memory
 	idle          idle.Entry[*session]
