@@ -43,8 +43,9 @@ type Config struct {
 type Set[K comparable] struct {
 	Config
 	failing map[K]*state
-	young   list.List[*life[K]] // those that came up within MinUptime, the oldest first
-	last    uint64              // number of the last attempt
+	young   list.List[*life[K]]                      // those that came up within MinUptime, the oldest first
+	last    uint64                                   // number of the last attempt
+	random  func(atMost time.Duration) time.Duration // nil for any
 }
 
 // state is what is known of one thing since its last success.
@@ -135,8 +136,8 @@ func (s *Set[K]) Up(a *Attempt[K], now time.Duration) {
 		return
 	}
 	s.mature(now)
-	if st := s.endTrial(a); st != nil {
-		st.heldOff = false
+	if st := s.failing[a.key]; st != nil {
+		st.heldOff, st.trial = false, 0
 	}
 	a.life = &life[K]{key: a.key, up: now}
 	a.life.node.Value = a.life
@@ -173,7 +174,9 @@ func (s *Set[K]) Fail(a *Attempt[K], reason error, now time.Duration) (pause tim
 		return 0
 	}
 	pause = s.pause(st.failures - s.Failures)
-	st.heldOff, st.paused, st.until = true, now, now+pause
+	// An attempt that is still under way began before this pause: it isn't its trial.
+	st.heldOff, st.trial = true, 0
+	st.paused, st.until = now, now+pause
 	return pause
 }
 
@@ -198,6 +201,9 @@ func (s *Set[K]) pause(doubled int) time.Duration {
 	pause := s.Max
 	if doubled < 62 && s.Initial <= s.Max>>doubled { // else the shift may overflow
 		pause = s.Initial << doubled
+	}
+	if s.random != nil {
+		return pause - s.random(pause/4)
 	}
 	return pause - rand.N(pause/4+1)
 }

@@ -121,6 +121,21 @@ func TestAnyAttemptThatComesUpEndsThePause(t *testing.T) {
 	require.GreaterOrEqual(t, s.Fail(&a, errBroken, second+1), 2*config.Initial*3/4, "the row goes on")
 }
 
+func TestTrialOfAnEarlierPauseIsNotThatOfTheNext(t *testing.T) {
+	s := newSet()
+	straggler := s.Begin("k", second)
+	fail(s, second)
+	now := second + fail(s, second)
+	trial := s.Begin("k", now)
+	s.Up(&straggler, now)
+	now++
+	pause := fail(s, now)
+	require.Equal(t, pause, wait(s, now), "it is held off for the pause, not for the old trial")
+	require.Zero(t, s.Fail(&trial, errBroken, now))
+	now += pause
+	require.Zero(t, wait(s, now))
+}
+
 func TestSuccessIsWhatLivedForMinUptimeAlthoughOthersDied(t *testing.T) {
 	s := newSet()
 	fail(s, second)

@@ -37,14 +37,20 @@ func take(t *rapid.T, from *[]*start) *start {
 	return s
 }
 
+// trust begins afresh after a success.
+func (w *world) trust() {
+	if w.set.Held("k", w.now) {
+		w.set.Forget("k")
+		w.heldOff, w.paused, w.pause = false, 0, 0
+	}
+}
+
 // failed notes what a failure brought, and holds it to the rules.
 func (w *world) failed(t *rapid.T, s *start, pause time.Duration) {
 	if pause == 0 {
 		return
 	}
-	if w.paused != 0 {
-		require.True(t, s.began > w.paused || w.pause == 0, "it began before the pause that it prolongs")
-	}
+	require.True(t, w.paused == 0 || s.began > w.paused, "it began before the pause that it prolongs")
 	require.LessOrEqual(t, pause, config.Max)
 	require.GreaterOrEqual(t, pause, config.Initial*3/4)
 	w.heldOff, w.paused, w.pause = true, w.now, pause
@@ -62,6 +68,9 @@ func (w *world) trials() (n int) {
 func TestRulesHoldOverRandomSchedules(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := &world{set: newSet(), now: second}
+		w.set.SetRandom(func(atMost time.Duration) time.Duration {
+			return time.Duration(rapid.Int64Range(0, int64(atMost)).Draw(t, "less"))
+		})
 		t.Repeat(map[string]func(*rapid.T){
 			"time passes": func(t *rapid.T) {
 				w.now += time.Duration(rapid.IntRange(1, 12_000).Draw(t, "ms")) * time.Millisecond
@@ -84,6 +93,7 @@ func TestRulesHoldOverRandomSchedules(t *testing.T) {
 			},
 			"fail": func(t *rapid.T) {
 				s := take(t, &w.starts)
+				w.trust()
 				w.failed(t, s, w.set.Fail(&s.attempt, errBroken, w.now))
 			},
 			"give up": func(t *rapid.T) {
@@ -95,18 +105,14 @@ func TestRulesHoldOverRandomSchedules(t *testing.T) {
 			},
 			"die": func(t *rapid.T) {
 				s := take(t, &w.lives)
+				w.trust()
 				pause := w.set.Died(&s.attempt, errBroken, w.now)
 				if w.now-s.up >= config.MinUptime {
 					require.Zero(t, pause)
 				}
 				w.failed(t, s, pause)
 			},
-			"trust": func(*rapid.T) {
-				if w.set.Held("k", w.now) {
-					w.set.Forget("k")
-					w.heldOff, w.paused, w.pause = false, 0, 0
-				}
-			},
+			"trust": func(*rapid.T) { w.trust() },
 			"": func(t *rapid.T) {
 				d := wait(w.set, w.now)
 				require.LessOrEqual(t, w.trials(), 1, "one trial at a time")
