@@ -120,6 +120,53 @@ func TestSustainedUptimeStartsAfresh(t *testing.T) {
 	})
 }
 
+// Each chat's start put off when the server was to be trusted, so that it never was.
+func TestServerOfWhichOneStartInTwentyFailsIsNotHeldOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakes{}
+		p := newPool(t, f, &mcppool.Options{Backoff: backoff})
+		for i := range 200 {
+			f.connectErr = nil
+			if i%20 == 19 {
+				f.connectErr = errors.New("no luck")
+			}
+			require.ErrorIs(t, call(t.Context(), p, stdio, fmt.Sprint(i)), f.connectErr)
+			time.Sleep(time.Second)
+		}
+		require.Equal(t, 200, f.dialed())
+	})
+}
+
+func TestServerOfWhichOneSessionInTwentyDiesSoonIsNotHeldOff(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakes{}
+		p := newPool(t, f, &mcppool.Options{Backoff: backoff})
+		for i := range 200 {
+			require.NoError(t, call(t.Context(), p, stdio, fmt.Sprint(i)))
+			if i%20 == 19 {
+				all := f.all()
+				all[len(all)-1].die()
+			}
+			time.Sleep(time.Second)
+		}
+	})
+}
+
+func TestStartsThatFailTogetherBringTheFirstPauseAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakes{connectTime: 100 * time.Millisecond, connectErr: errors.New("the database restarts")}
+		p := newPool(t, f, &mcppool.Options{Backoff: backoff})
+		var ends []<-chan error
+		for i := range 50 {
+			ends = append(ends, after(func() error { return call(t.Context(), p, stdio, fmt.Sprint(i)) }))
+		}
+		for _, end := range ends {
+			require.ErrorIs(t, <-end, f.connectErr)
+		}
+		require.LessOrEqual(t, heldOff(t, call(t.Context(), p, stdio, "s")), backoff.Initial)
+	})
+}
+
 func TestFailedToolsTimeoutsAndBadInputNeverHoldAServerOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakes{call: slowCalls(time.Minute)}

@@ -43,7 +43,7 @@ type modelWorld struct {
 type modelHistory struct {
 	closed        time.Time // when it was last closed or retired
 	retired       time.Time // when it was last retired
-	failures      int       // dials that failed in a row
+	failures      int       // dials that failed in a row; a burst counts once
 	firstFailed   time.Time // the first of them
 	failed        time.Time // the last one
 	deaths        []time.Time
@@ -174,8 +174,10 @@ func (w *modelWorld) dialServer(ctx context.Context, srv mcppool.Server) (mcppoo
 			if h.failures == 0 {
 				h.firstFailed = time.Now()
 			}
-			h.failures++
-			h.failed = time.Now()
+			if after := w.plan.Options.Backoff.After; h.failures < after || d.began.After(h.failed) {
+				h.failures++
+				h.failed = time.Now()
+			}
 		}
 		if err == errModelPanic {
 			panic(err)
@@ -204,12 +206,15 @@ func (w *modelWorld) checkStartLocked(d *modelDial) {
 		w.failLockedf("a server is started although the pool is closed")
 	}
 	// The pool learns of a death when it next looks, and may take it then for one after
-	// a long life, which excuses the failures before.
+	// a long life, which excuses the failures before. So does who came up before them
+	// and has lived long since.
+	b := w.plan.Options.Backoff
 	unseen := false
 	for _, c := range w.clients {
-		unseen = unseen || c.server == d.server && c.died && (c.closes == 0 || !c.closedAt.Before(h.firstFailed))
+		unseen = unseen || c.server == d.server && (c.died && (c.closes == 0 || !c.closedAt.Before(h.firstFailed)) ||
+			!c.opened.Add(b.MinUptime).Before(h.firstFailed))
 	}
-	if b := w.plan.Options.Backoff; b.After > 0 && h.failures >= b.After && h.failed.Before(d.began) && !unseen &&
+	if b.After > 0 && h.failures >= b.After && h.failed.Before(d.began) && !unseen &&
 		// When a failure ties with the end of the last who waited, it doesn't count.
 		uint64(w.startFailures) == w.pool.Stats().Failures {
 		pause := min(b.Max, b.Initial<<min(h.failures-b.After, 20))

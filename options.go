@@ -9,7 +9,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
-	"github.com/mcppool/mcppool/internal/breaker"
+	"github.com/mcppool/mcppool/internal/backoff"
 	"github.com/mcppool/mcppool/internal/childenv"
 	"github.com/mcppool/mcppool/internal/mcpconn"
 	"github.com/mcppool/mcppool/internal/poolstate"
@@ -291,8 +291,8 @@ func (b *Backoff) minUptime() time.Duration { return orDefault(b.MinUptime, 10*t
 // maxBreakers bounds the memory of failing servers; beyond it one is forgotten.
 const maxBreakers = 1024
 
-func (b *Backoff) config() breaker.Config {
-	return breaker.Config{After: b.After, Initial: b.initial(), Max: b.max(), MinUptime: b.minUptime(), Cap: maxBreakers}
+func (b *Backoff) config() backoff.Config {
+	return backoff.Config{Failures: b.After, Initial: b.initial(), Max: b.max(), MinUptime: b.minUptime(), Cap: maxBreakers}
 }
 
 // Recycle replaces sessions that have become old, between calls and never during

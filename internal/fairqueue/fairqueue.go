@@ -5,25 +5,26 @@
 // A Queue is not safe for concurrent use; its owner's lock protects it.
 package fairqueue
 
+import "github.com/mcppool/mcppool/internal/list"
+
 // Queue holds the waiters. The zero value is empty.
 type Queue[T any] struct {
-	groups map[string]*group[T]
-	// turn is the group that is asked next; the groups are a ring.
-	turn *group[T]
-	len  int
+	byName map[string]*group[T]
+	groups list.List[*group[T]] // the one whose turn it is first
+	len    int
 }
 
 type group[T any] struct {
-	name        string
-	first, last *Item[T]
-	prev, next  *group[T]
+	name    string
+	waiters list.List[*Item[T]]
+	node    list.Node[*group[T]] // in Queue.groups
 }
 
 // Item is one waiter's place.
 type Item[T any] struct {
-	Value      T
-	group      *group[T] // nil once it has left
-	prev, next *Item[T]
+	Value T
+	group *group[T]
+	node  list.Node[*Item[T]] // in group.waiters until it leaves
 }
 
 // Len is how many wait.
@@ -31,28 +32,19 @@ func (q *Queue[T]) Len() int { return q.len }
 
 // Push appends a waiter to its group. A group that is new gets the last turn.
 func (q *Queue[T]) Push(name string, v T) *Item[T] {
-	g := q.groups[name]
+	g := q.byName[name]
 	if g == nil {
 		g = &group[T]{name: name}
-		if q.groups == nil {
-			q.groups = make(map[string]*group[T])
+		g.node.Value = g
+		if q.byName == nil {
+			q.byName = make(map[string]*group[T])
 		}
-		q.groups[name] = g
-		if q.turn == nil {
-			g.prev, g.next = g, g
-			q.turn = g
-		} else {
-			g.prev, g.next = q.turn.prev, q.turn
-			g.prev.next, g.next.prev = g, g
-		}
+		q.byName[name] = g
+		q.groups.PushBack(&g.node)
 	}
-	it := &Item[T]{Value: v, group: g, prev: g.last}
-	if g.last == nil {
-		g.first = it
-	} else {
-		g.last.next = it
-	}
-	g.last = it
+	it := &Item[T]{Value: v, group: g}
+	it.node.Value = it
+	g.waiters.PushBack(&it.node)
 	q.len++
 	return it
 }
@@ -61,31 +53,13 @@ func (q *Queue[T]) Push(name string, v T) *Item[T] {
 // still there.
 func (q *Queue[T]) Remove(it *Item[T]) bool {
 	g := it.group
-	if g == nil {
+	if !g.waiters.Remove(&it.node) {
 		return false
 	}
-	if it.prev == nil {
-		g.first = it.next
-	} else {
-		it.prev.next = it.next
-	}
-	if it.next == nil {
-		g.last = it.prev
-	} else {
-		it.next.prev = it.prev
-	}
-	it.group, it.prev, it.next = nil, nil, nil
 	q.len--
-	if g.first == nil {
-		delete(q.groups, g.name)
-		if g.next == g {
-			q.turn = nil
-		} else {
-			g.prev.next, g.next.prev = g.next, g.prev
-			if q.turn == g {
-				q.turn = g.next
-			}
-		}
+	if g.waiters.Len() == 0 {
+		delete(q.byName, g.name)
+		q.groups.Remove(&g.node)
 	}
 	return true
 }
@@ -93,37 +67,42 @@ func (q *Queue[T]) Remove(it *Item[T]) bool {
 // Pop takes out the first waiter that ok agrees to, beginning with the group
 // whose turn it is, and gives the next group the turn.
 func (q *Queue[T]) Pop(ok func(T) bool) (v T, found bool) {
-	if q.turn == nil {
-		return v, false
+	for it := range q.items {
+		if ok(it.Value) {
+			q.passTurn(it.group)
+			q.Remove(it)
+			return it.Value, true
+		}
 	}
-	for g := q.turn; ; {
-		for it := g.first; it != nil; it = it.next {
-			if ok(it.Value) {
-				q.turn = g.next
-				v = it.Value
-				q.Remove(it)
-				return v, true
-			}
-		}
-		if g = g.next; g == q.turn {
-			return v, false
-		}
+	return v, false
+}
+
+// passTurn gives the turn to the group behind g: those up to it, g among them, have
+// the last turns.
+func (q *Queue[T]) passTurn(g *group[T]) {
+	for passed := false; !passed; {
+		front := q.groups.Front()
+		passed = front.Value == g
+		q.groups.Remove(front)
+		q.groups.PushBack(front)
 	}
 }
 
 // All gives every waiter, by groups.
 func (q *Queue[T]) All(yield func(T) bool) {
-	if q.turn == nil {
-		return
+	for it := range q.items {
+		if !yield(it.Value) {
+			return
+		}
 	}
-	for g := q.turn; ; {
-		for it := g.first; it != nil; it = it.next {
+}
+
+func (q *Queue[T]) items(yield func(*Item[T]) bool) {
+	for g := q.groups.Front(); g != nil; g = g.Next() {
+		for it := g.Value.waiters.Front(); it != nil; it = it.Next() {
 			if !yield(it.Value) {
 				return
 			}
-		}
-		if g = g.next; g == q.turn {
-			return
 		}
 	}
 }

@@ -9,7 +9,11 @@
 // for concurrent use; its owner's lock protects it.
 package idle
 
-import "time"
+import (
+	"time"
+
+	"github.com/mcppool/mcppool/internal/list"
+)
 
 // Lists holds the idle entries. The zero value is empty.
 type Lists[T any] struct {
@@ -19,9 +23,9 @@ type Lists[T any] struct {
 
 // class is the idle entries of one timeout, the longest idle first.
 type class[T any] struct {
-	timeout     time.Duration // <= 0: these never expire
-	front, back *Entry[T]
-	users       int // entries of the class, idle or not
+	timeout time.Duration // 0: these never expire
+	idle    list.List[*Entry[T]]
+	users   int // entries of the class, idle or not
 }
 
 // Entry is one thing that is idle or not. Its owner embeds it.
@@ -29,16 +33,15 @@ type Entry[T any] struct {
 	Value T
 	Used  time.Duration // when it was last used
 
-	class      *class[T]
-	prev, next *Entry[T]
-	filed      bool
+	class *class[T]
+	node  list.Node[*Entry[T]] // in class.idle while e is idle
 }
 
 // Timeout is the timeout of the class that e has joined; 0 means never.
 func (e *Entry[T]) Timeout() time.Duration { return e.class.timeout }
 
 // Filed reports whether e is idle.
-func (e *Entry[T]) Filed() bool { return e.filed }
+func (e *Entry[T]) Filed() bool { return e.node.In() }
 
 // Len is how many entries are idle.
 func (l *Lists[T]) Len() int { return l.len }
@@ -73,57 +76,36 @@ func (l *Lists[T]) Leave(e *Entry[T]) {
 // File makes e idle. It goes where e.Used puts it, which is last unless it was
 // borrowed without being used.
 func (l *Lists[T]) File(e *Entry[T]) {
-	if e.filed {
+	if e.node.In() {
 		panic("bug: an entry became idle twice")
 	}
-	c := e.class
-	prev := c.back
-	for prev != nil && prev.Used > e.Used {
-		prev = prev.prev
+	idle := &e.class.idle
+	prev := idle.Back()
+	for prev != nil && prev.Value.Used > e.Used {
+		prev = prev.Prev()
 	}
-	e.filed, e.prev = true, prev
-	if prev == nil {
-		e.next, c.front = c.front, e
-	} else {
-		e.next, prev.next = prev.next, e
-	}
-	if e.next == nil {
-		c.back = e
-	} else {
-		e.next.prev = e
-	}
+	e.node.Value = e
+	idle.InsertAfter(&e.node, prev)
 	l.len++
 }
 
 // Remove ends the idleness of e; it does nothing when e isn't idle.
 func (l *Lists[T]) Remove(e *Entry[T]) {
-	if !e.filed {
-		return
+	if e.node.In() {
+		e.class.idle.Remove(&e.node)
+		l.len--
 	}
-	c := e.class
-	if e.prev == nil {
-		c.front = e.next
-	} else {
-		e.prev.next = e.next
-	}
-	if e.next == nil {
-		c.back = e.prev
-	} else {
-		e.next.prev = e.prev
-	}
-	e.filed, e.prev, e.next = false, nil, nil
-	l.len--
 }
 
 // Oldest is the least recently used entry but spared, which may be nil.
 func (l *Lists[T]) Oldest(spared *Entry[T]) (e *Entry[T], ok bool) {
 	for _, c := range l.classes {
-		f := c.front
-		if f != nil && f == spared {
-			f = f.next
+		f := c.idle.Front()
+		if f != nil && f.Value == spared {
+			f = f.Next()
 		}
-		if f != nil && (e == nil || f.Used < e.Used) {
-			e = f
+		if f != nil && (e == nil || f.Value.Used < e.Used) {
+			e = f.Value
 		}
 	}
 	return e, e != nil
@@ -132,8 +114,8 @@ func (l *Lists[T]) Oldest(spared *Entry[T]) (e *Entry[T], ok bool) {
 // UnusedSince is an entry that was last used at t or before.
 func (l *Lists[T]) UnusedSince(t time.Duration) (e *Entry[T], ok bool) {
 	for _, c := range l.classes {
-		if c.front != nil && c.front.Used <= t {
-			return c.front, true
+		if f := c.idle.Front(); f != nil && f.Value.Used <= t {
+			return f.Value, true
 		}
 	}
 	return nil, false
@@ -143,12 +125,13 @@ func (l *Lists[T]) UnusedSince(t time.Duration) (e *Entry[T], ok bool) {
 // for never.
 func (l *Lists[T]) Expired(now time.Duration) (e *Entry[T], next time.Duration) {
 	for _, c := range l.classes {
-		if c.front == nil || c.timeout == 0 {
+		f := c.idle.Front()
+		if f == nil || c.timeout == 0 {
 			continue
 		}
-		at := c.front.Used + c.timeout
+		at := f.Value.Used + c.timeout
 		if at <= now {
-			return c.front, 0
+			return f.Value, 0
 		}
 		if next == 0 || at < next {
 			next = at
@@ -160,8 +143,8 @@ func (l *Lists[T]) Expired(now time.Duration) (e *Entry[T], next time.Duration) 
 // All gives the values of the idle entries; they must not change meanwhile.
 func (l *Lists[T]) All(yield func(T) bool) {
 	for _, c := range l.classes {
-		for e := c.front; e != nil; e = e.next {
-			if !yield(e.Value) {
+		for n := c.idle.Front(); n != nil; n = n.Next() {
+			if !yield(n.Value.Value) {
 				return
 			}
 		}

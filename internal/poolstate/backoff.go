@@ -46,24 +46,17 @@ func (st *State) ResetBackoff(w *Want) {
 // Failing is how many servers are remembered to have failed.
 func (st *State) Failing() int { return st.backoff.Len() }
 
-// gaveUp notes that a connect has ended and says nothing of the server.
-func (st *State) gaveUp(s *Session) {
-	if s.trial {
-		st.backoff.GiveUp(s.Key.Server)
-	}
-}
-
 // died notes that the connection of s was lost.
 func (st *State) died(s *Session, now Moment) {
-	if now-s.liveSince < st.cfg.Backoff.MinUptime {
-		st.fail(s, ErrDiedSoon, now)
-		return
+	if st.backoff.Held(s.Key.Server, now) {
+		st.ResetBackoff(&Want{Key: s.Key})
 	}
-	st.ResetBackoff(&Want{Key: s.Key}) // it had held long enough
+	st.heldOffFor(s, st.backoff.Died(&s.attempt, ErrDiedSoon, now))
 }
 
-func (st *State) fail(s *Session, reason error, now Moment) {
-	if pause := st.backoff.Fail(s.Key.Server, reason, now); pause > 0 {
+// heldOffFor reports that the server of s is held off from now on, if pause isn't 0.
+func (st *State) heldOffFor(s *Session, pause time.Duration) {
+	if pause > 0 {
 		st.actions = append(st.actions, Action{Do: HoldOff, Session: s, Pause: pause})
 	}
 }

@@ -10,7 +10,7 @@ func (st *State) Connected(s *Session, lost <-chan struct{}, now Moment) (wanted
 	wanted = st.connectEnded(s)
 	st.counts.Opened++
 	if !wanted {
-		st.gaveUp(s)
+		st.backoff.GiveUp(&s.attempt)
 		st.placeFree(s.Group, s.scope, now)
 		return false
 	}
@@ -19,8 +19,7 @@ func (st *State) Connected(s *Session, lost <-chan struct{}, now Moment) (wanted
 		s.lost = neverLost
 	}
 	st.move(s, Live)
-	s.liveSince = now
-	st.backoff.Up(s.Key.Server, now)
+	st.backoff.Up(&s.attempt, now)
 	switch {
 	case s.spare:
 		st.spareReady(s, now)
@@ -37,13 +36,13 @@ var neverLost = make(chan struct{})
 
 // Failed ends s, which didn't come up: its server has failed once more.
 func (st *State) Failed(s *Session, reason error, now Moment) (wanted bool) {
-	return st.failed(s, now, func() { st.fail(s, reason, now) })
+	return st.failed(s, now, func() { st.heldOffFor(s, st.backoff.Fail(&s.attempt, reason, now)) })
 }
 
 // Refused ends s, whose connect was refused for bad input, which says nothing of the
 // server.
 func (st *State) Refused(s *Session, now Moment) (wanted bool) {
-	return st.failed(s, now, func() { st.gaveUp(s) })
+	return st.failed(s, now, func() { st.backoff.GiveUp(&s.attempt) })
 }
 
 func (st *State) failed(s *Session, now Moment, note func()) (wanted bool) {
@@ -54,7 +53,7 @@ func (st *State) failed(s *Session, now Moment, note func()) (wanted bool) {
 		st.counts.Failures++
 		note()
 	} else {
-		st.gaveUp(s)
+		st.backoff.GiveUp(&s.attempt)
 	}
 	st.placeFree(s.Group, s.scope, now)
 	return wanted

@@ -197,7 +197,7 @@ func (st *State) start(s *Session, now Moment) {
 	if !s.spare {
 		st.setLifetime(s, now)
 	}
-	if s.trial = st.backoff.Try(s.Key.Server); s.trial {
+	if s.attempt = st.backoff.Begin(s.Key.Server, now); s.attempt.Trial() {
 		st.act(Try, s)
 	}
 	st.act(Connect, s)

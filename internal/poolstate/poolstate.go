@@ -13,7 +13,7 @@ package poolstate
 import (
 	"time"
 
-	"github.com/mcppool/mcppool/internal/breaker"
+	"github.com/mcppool/mcppool/internal/backoff"
 	"github.com/mcppool/mcppool/internal/fairqueue"
 	"github.com/mcppool/mcppool/internal/idle"
 	"github.com/mcppool/mcppool/internal/keyed"
@@ -36,7 +36,7 @@ type Config struct {
 	MaxSessions int
 	MaxLifetime time.Duration // up to a tenth of it is taken off at random
 	MaxCalls    int
-	Backoff     breaker.Config
+	Backoff     backoff.Config
 }
 
 // Policy says how the sessions of a server are kept. It is resolved: no field
@@ -78,7 +78,7 @@ type State struct {
 	scopes   map[string]*scope    // those of them that have a scope
 	idle     idle.Lists[*Session] // linked sessions that nobody borrows
 	spares   idle.Lists[*Session] // the connected ones
-	backoff  breaker.Set[Digest]  // of servers that failed lately
+	backoff  backoff.Set[Digest]  // of servers that failed lately
 
 	starting int // connects under way
 	tally    tally
@@ -101,7 +101,7 @@ func New(cfg Config, limits Limits) *State {
 		sessions: make(map[Key]*Session),
 		groups:   make(map[Digest]*Group),
 		scopes:   make(map[string]*scope),
-		backoff:  breaker.Set[Digest]{Config: cfg.Backoff},
+		backoff:  backoff.Set[Digest]{Config: cfg.Backoff},
 		closes:   make(map[Reason]uint64),
 	}
 }

@@ -3,6 +3,7 @@ package poolstate
 import (
 	"sync/atomic"
 
+	"github.com/mcppool/mcppool/internal/backoff"
 	"github.com/mcppool/mcppool/internal/fairqueue"
 	"github.com/mcppool/mcppool/internal/idle"
 	"github.com/mcppool/mcppool/internal/turn"
@@ -64,10 +65,10 @@ type Session struct {
 	oneShot      bool
 	shared       bool
 	spare        bool
-	process      bool // it counts in the tallies once it has started
-	ran          bool // it has started
-	trial        bool // of a server that was held off
-	heavy        bool // it uses too much memory
+	process      bool                    // it counts in the tallies once it has started
+	ran          bool                    // it has started
+	attempt      backoff.Attempt[Digest] // to start the server
+	heavy        bool                    // it uses too much memory
 	policy       Policy
 	refill       bool // it was handed out or started for a server that wants spares
 	inFlight     int
@@ -75,7 +76,6 @@ type Session struct {
 	betweenTurns bool      // the call of one borrower has ended, and the next not begun
 	reason       Reason    // of the unlinking, or of the kill if that came first
 	calls        uint64
-	liveSince    Moment
 	recycleAt    Moment // when it is too old; zero for never
 	idle         idle.Entry[*Session]
 	queued       Moment                    // when it came into the queue

@@ -45,39 +45,59 @@ func (t *tree) look() {
 // for sure. If it is false, that isn't known.
 func (t *tree) leftNobody() bool {
 	t.mu.Lock()
-	sure, seen := t.seen.alone && !t.stolen && len(t.remembered) == 0, t.seen
+	sure, seen := t.seen.alone && !t.reaped && len(t.remembered) == 0, t.seen
 	t.mu.Unlock()
 	if !sure {
 		return false
 	}
 	// Every process has page faults: none of children means no child that ended.
-	leader, ok := readMember(t.pid)
-	if !ok || leader.childFaults {
+	leader, err := readMember(t.pid)
+	if err != nil || leader.childFaults {
 		return false
 	}
 	last, ok := lastPid()
 	if !ok || last < seen.lastPid || last > seen.lastPid+maxLook {
 		return false // pids have begun anew, or there are many
 	}
-	s := sweep{trees: []wanted{t.want(nil)}, buf: make([]byte, 4<<10)}
-	for pid := seen.lastPid + 1; pid <= last; pid++ {
-		m, ok := readMember(pid)
-		if !ok || !m.alive() || pid == t.pid {
-			continue
+	s := newSweep()
+	s.add(t.want(nil))
+	for pid := seen.lastPid + 1; ; pid++ {
+		if pid > last {
+			// Whoever was looked at may have started another one, and ended.
+			now, ok := lastPid()
+			if !ok || now < last || now > seen.lastPid+maxLook {
+				return false
+			}
+			if now == last {
+				return true
+			}
+			last = now
 		}
-		// In the middle of an execve the environment is empty.
-		if s.treeOf(m) >= 0 || len(s.environ(pid)) == 0 {
+		if !s.isNone(pid) {
 			return false
 		}
 	}
-	return true
+}
+
+// isNone reports that pid belongs to none of the trees for sure, its leaders excepted.
+func (s *sweep) isNone(pid int) bool {
+	m, err := readMember(pid)
+	if err != nil || !m.alive() {
+		return !scarce(err)
+	}
+	if i := s.treeOf(m); i >= 0 {
+		return s.trees[i].leader == pid
+	}
+	environ, _ := s.environ(pid)
+	return len(environ) > 0 && s.marked(environ) < 0 // empty in the middle of an execve
 }
 
 // lastPid returns the pid that was last given to a process or thread of the
 // host's own pid namespace. Not all kernels tell.
 func lastPid() (int, bool) {
 	var buf [32]byte
-	n, err := strconv.Atoi(strings.TrimSpace(string(readFile("/proc/sys/kernel/ns_last_pid", buf[:]))))
+	data, _ := readFile("/proc/sys/kernel/ns_last_pid", buf[:])
+	n, err := strconv.Atoi(strings.TrimSpace(string(data)))
 	return n, err == nil && n > 0
 }
 
@@ -101,8 +121,8 @@ func childless(pid int) bool {
 	if !childlessThread(first) {
 		return false
 	}
-	now, ok := readMember(pid)
-	return ok && !now.exiting
+	now, err := readMember(pid)
+	return err == nil && !now.exiting
 }
 
 // childlessThread asks a thread through the directory that it has of its own. To
@@ -117,7 +137,8 @@ func childlessThread(tid string) bool {
 // does leave no trace.
 func waits(pid int) bool {
 	var buf [4 << 10]byte
-	_, after, ok := bytes.Cut(readProc(pid, "status", buf[:]), []byte("\nSigIgn:\t"))
+	status, _ := readProc(pid, "status", buf[:])
+	_, after, ok := bytes.Cut(status, []byte("\nSigIgn:\t"))
 	if !ok {
 		return false
 	}

@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"os/signal"
 	"runtime"
 	"syscall"
 	"time"
+	"unsafe"
 
 	"github.com/mcppool/mcppool/internal/proc"
 )
@@ -41,7 +43,9 @@ func init() {
 			fmt.Println("stopped:", p.Exit())
 		}
 	}
+}
 
+func init() {
 	// A host that inherits orphans, as the first process of a container does.
 	// Prints the number of zombies left after a Stop.
 	modes["host-subreaper"] = func(args []string) {
@@ -71,20 +75,13 @@ func init() {
 	// kernel shows. Prints the daemon's pid.
 	modes["daemon-unseen"] = func([]string) {
 		signal.Ignore(syscall.SIGCHLD)
-		null, err := os.Open(os.DevNull)
-		must(err)
-		must(os.Setenv(modeEnv, "wrapper"))
-		// Not by os/exec, which first tries out the kernel with a child of its own.
-		launcher, err := syscall.ForkExec(os.Args[0], []string{os.Args[0], "detached", "devnull"}, &syscall.ProcAttr{
-			Env:   os.Environ(),
-			Files: []uintptr{null.Fd(), 1, 2},
-		})
-		must(err)
-		for alive(launcher) {
-			time.Sleep(time.Millisecond)
-		}
-		ready()
-		_, _ = io.Copy(io.Discard, os.Stdin)
+		launch("detached", "devnull")
+	}
+
+	// The same with a worker in its own group, by an option that nobody can see.
+	modes["worker-unseen"] = func([]string) {
+		reapByKernel()
+		launch("devnull")
 	}
 
 	// Has itself stopped once it is ready.
@@ -93,6 +90,51 @@ func init() {
 		_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
 		forever()
 	}
+}
+
+// reapByKernel has the kernel reap the children of the program, which goes on to handle
+// SIGCHLD.
+func reapByKernel() {
+	const saNoCldWait = 2
+	type kernelAction struct {
+		handler, flags, restorer uintptr
+		mask                     uint64
+	}
+	var action kernelAction
+	sigaction := func(set, get *kernelAction) {
+		_, _, errno := syscall.RawSyscall6(syscall.SYS_RT_SIGACTION, uintptr(syscall.SIGCHLD),
+			uintptr(unsafe.Pointer(set)), uintptr(unsafe.Pointer(get)), 8, 0, 0)
+		if errno != 0 {
+			must(errno)
+		}
+	}
+	sigaction(nil, &action)
+	action.flags |= saNoCldWait
+	sigaction(&action, nil)
+}
+
+// launch starts a wrapper and waits for its end and that of the input.
+func launch(options ...string) {
+	null, err := os.Open(os.DevNull)
+	must(err)
+	must(os.Setenv(modeEnv, "wrapper"))
+	// Not by os/exec, which first tries out the kernel with a child of its own.
+	launcher, err := syscall.ForkExec(os.Args[0], append([]string{os.Args[0]}, options...), &syscall.ProcAttr{
+		Env:   os.Environ(),
+		Files: []uintptr{null.Fd(), 1, 2},
+	})
+	must(err)
+	for alive(launcher) {
+		time.Sleep(time.Millisecond)
+	}
+	ready()
+	_, _ = io.Copy(io.Discard, os.Stdin)
+}
+
+// asNobody has a command run as a user who may do little.
+func asNobody(cmd *exec.Cmd) error {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	return nil
 }
 
 func readPid(p *proc.Process) int {

@@ -55,6 +55,30 @@ var modes = map[string]func(args []string){
 			os.Exit(9)
 		}
 	},
+	// Saves its state on SIGTERM, and not at EOF, which makes it exit with 1.
+	"saves-on-sigterm": func([]string) {
+		term := make(chan os.Signal, 1)
+		signal.Notify(term, syscall.SIGTERM)
+		go func() {
+			<-term
+			os.Exit(0)
+		}()
+		ready()
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		os.Exit(1)
+	},
+	// Ends at EOF, with 0 if a SIGTERM came before.
+	"sigterm-then-eof": func([]string) {
+		term := make(chan os.Signal, 1)
+		signal.Notify(term, syscall.SIGTERM)
+		ready()
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		select {
+		case <-term:
+		default:
+			os.Exit(1)
+		}
+	},
 	// Writes args[0] bytes, then ends at EOF of stdin.
 	"flood": func(args []string) {
 		n, _ := strconv.Atoi(args[0])
@@ -89,7 +113,8 @@ func init() {
 	}
 
 	// Starts a grandchild that ignores everything, prints its pid, and ends at
-	// EOF. Options: detached (it leaves the group), noenv (it loses its
+	// EOF. Options: detached (it leaves the session), job (it leaves the
+	// group alone), noenv (it loses its
 	// environment), devnull (it holds none of the pipes), stay (the wrapper
 	// ignores EOF).
 	modes["wrapper"] = func(args []string) {
@@ -97,6 +122,9 @@ func init() {
 		cmd.Env = append(os.Environ(), modeEnv+"=ignore-all")
 		if slices.Contains(args, "detached") {
 			cmd.SysProcAttr = detached
+		}
+		if slices.Contains(args, "job") {
+			cmd.SysProcAttr = job
 		}
 		if !slices.Contains(args, "devnull") {
 			cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr

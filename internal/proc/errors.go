@@ -4,9 +4,47 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"strings"
 )
 
-// DirError tells that a program's working directory can't be entered.
+// PrepareError says that Config.Prepare failed.
+type PrepareError struct{ Err error }
+
+func (e *PrepareError) Error() string { return "prepare the command: " + e.Err.Error() }
+func (e *PrepareError) Unwrap() error { return e.Err }
+
+// LeftError says that a tree could not be ended, or not for sure, and what is left of
+// it is left to itself. On unix a program that is left is still reaped when it ends.
+type LeftError struct {
+	Pids []int // processes that are left; none if it isn't known whether there are any
+	// Err is why they can't be ended, such as syscall.EPERM, or why it isn't known;
+	// nil if they were killed and aren't gone.
+	Err error
+}
+
+func (e *LeftError) Error() string {
+	var text string
+	switch pids := strings.Trim(fmt.Sprint(e.Pids), "[]"); len(e.Pids) {
+	case 0:
+		text = "processes of the server may be left"
+	case 1:
+		text = "process " + pids + " of the server could not be ended"
+	default:
+		text = "processes " + pids + " of the server could not be ended"
+	}
+	if e.Err != nil {
+		text += ": " + e.Err.Error()
+	}
+	return text
+}
+
+func (e *LeftError) Unwrap() error { return e.Err }
+
+// errUnseen says that the host lacked the time or the file descriptors for a look at
+// all of its processes.
+var errUnseen = errors.New("not all of the host's processes could be looked at")
+
+// DirError says that a program's working directory can't be entered.
 type DirError struct {
 	Dir string
 	Err error // why, as os.Stat says it
@@ -15,7 +53,7 @@ type DirError struct {
 func (e *DirError) Error() string { return fmt.Sprintf("working directory %q: %v", e.Dir, e.Err) }
 func (e *DirError) Unwrap() error { return e.Err }
 
-// LookError tells that no program of that name can be run.
+// LookError says that no program of that name can be run.
 type LookError struct {
 	File   string // the name asked for
 	Path   string // the PATH it was looked for on; "" if the name held a separator

@@ -12,11 +12,15 @@ func SetDrainTime(d time.Duration) (restore func()) {
 
 // StartWithoutPidfd is Start on a kernel that has no pidfds.
 func StartWithoutPidfd(cfg Config) (*Process, error) {
+	cmd, err := cfg.command()
+	if err != nil {
+		return nil, err
+	}
 	var ends pipes
 	if err := ends.open(); err != nil {
 		return nil, err
 	}
-	tree, err := startTree(cfg, ends.child)
+	tree, err := startTree(cmd, ends.child)
 	ends.closeChild()
 	if err != nil {
 		ends.closeHost()
@@ -45,4 +49,12 @@ func SweepsWaiting() int {
 		return 0
 	}
 	return len(sweeps.next.trees)
+}
+
+// WalkUntil looks for the members of p's tree until deadline.
+func WalkUntil(p *Process, deadline time.Time) (members int, whole bool) {
+	s := newSweep()
+	s.add(p.tree.want(nil))
+	s.run(deadline)
+	return len(s.found[0]), !s.cut
 }

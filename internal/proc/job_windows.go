@@ -76,8 +76,11 @@ func (j job) assign(process syscall.Handle) error {
 	return nil
 }
 
-func (j job) terminate() {
-	_, _, _ = procTerminateJobObject.Call(uintptr(j), 1)
+func (j job) terminate() error {
+	if ok, _, err := procTerminateJobObject.Call(uintptr(j), 1); ok == 0 {
+		return os.NewSyscallError("TerminateJobObject", err)
+	}
+	return nil
 }
 
 // active returns how many processes of the job are left, 0 if it can't be known.

@@ -3,16 +3,31 @@
 //
 // A [Process] ends as a whole. However it comes to its end, by itself, by
 // [Process.Stop] or by [Process.Kill], Done is closed only once the program
-// is reaped and what it left running has been killed.
+// is reaped and what it left running has been killed, or once Stop has given up
+// what can't be ended, see [LeftError].
 //
 // # What belongs to the tree
 //
-// On unix the program leads a process group of its own, which is signalled as
-// one. On Linux descendants that left the group (setsid, daemons) are found as
-// well, as a best effort: by a marker in their environment, see [TreeEnv], or
-// by their parents while these still live. A descendant that cleared its
-// environment and whose parents were gone before anybody looked escapes. On
-// Windows the tree is a job object, which nothing leaves.
+// On unix the program leads a session and a process group of its own, and the
+// group is signalled as one. It has no controlling terminal: opening /dev/tty
+// fails at once, and no key pressed at the host's terminal reaches it.
+//
+// On Linux descendants that left the group (daemons, the jobs of an interactive
+// shell) are found as well, as a best effort: by their session, by a marker in
+// their environment, see [TreeEnv], or by their parents while these still live.
+// Two kinds escape: one that left the session, cleared its environment and lost
+// its parents before anybody looked; and one that left the group and lost its
+// parents below a program that set SA_NOCLDWAIT, which shows nobody that it ever
+// had a child. On Windows the tree is a job object, which nothing leaves.
+//
+// On Windows the program shares the host's console, if it has one: CTRL_BREAK
+// goes through it. Without one the program gets none, and no window.
+//
+// # Signals
+//
+// Programs on unix start with the default action for the signals that end a
+// program, also where the host ignores them. SIGCHLD and those of job control
+// stay as the host has them, and so do signals that are blocked.
 //
 // # What survives a host that is killed
 //
@@ -29,6 +44,7 @@ package proc
 
 import (
 	"os"
+	"os/exec"
 	"sync"
 	"time"
 )
@@ -50,17 +66,38 @@ type Config struct {
 
 	Dir string // the working directory, "" for the host's
 
+	// Grace is what Stop waits after its first step, the end of the input, before
+	// it takes the second, SIGTERM. Zero means half of Stop's timeout; all that
+	// Stop has before it kills is the most.
+	Grace time.Duration
+
+	// TermFirst has Stop begin with SIGTERM (Windows: CTRL_BREAK) and end the
+	// input as its second step. It is for programs that save their state when
+	// they are terminated and not when their input ends.
+	TermFirst bool
+
 	// OnExit, if it isn't nil, is called once, right after Exited is closed, on
 	// the goroutine that sees to the end of the tree: it must not block. It may
 	// run before Start returns, and never does when Start fails.
 	OnExit func()
+
+	// Prepare, if it isn't nil, is called before the start and may change how
+	// the program is started: Path, Args, Env, Dir, ExtraFiles and SysProcAttr
+	// of the command count, nothing else does. An Env that it sets to nil is
+	// empty. What this package needs is set afterwards and wins: the standard
+	// streams, TreeEnv, the session (so that Setpgid, Setctty, Noctty and
+	// Foreground are off), on Linux Pdeathsig and PidFD, on Windows the
+	// creation flags that put the program into its job, and the command line of
+	// a batch file. Start returns its error as a *[PrepareError].
+	Prepare func(*exec.Cmd) error
 }
 
 // Process is one child process tree. Its methods may be called from any
 // goroutine.
 //
 // An idle Process has one goroutine and no thread (Linux), three pipes and a
-// pidfd.
+// pidfd. One that was given up keeps the goroutine and the pidfd, and on other
+// systems the thread, until the program does end; then it is reaped.
 type Process struct {
 	// The host's ends of the three pipes. Deadlines work on them, and Close
 	// interrupts a Read or Write under way. On Windows more of a write that was
@@ -74,7 +111,7 @@ type Process struct {
 	Stderr *os.File
 
 	tree    *tree
-	onExit  func()
+	cfg     Config
 	exited  chan struct{}
 	drained chan struct{}
 	done    chan struct{}
@@ -87,20 +124,26 @@ type Process struct {
 	requested bool       // Stop or Kill was called
 	hasExited bool       // exit is set
 	exit      Exit
+	ended     bool  // the pipes and Done are closed
+	left      error // a *LeftError; set with ended
 }
 
 // Start starts cfg.Path and returns once it runs, so without waiting for
 // anything the program does.
 //
-// A Dir that isn't there or may not be entered is a *[DirError]. Any other
-// error is that of the operating system, as a *fs.PathError or
+// A Dir that isn't there or may not be entered is a *[DirError], an error of
+// Prepare a *[PrepareError]. Any other error is that of the operating system, as a *fs.PathError or
 // *os.SyscallError. After an error nothing is left of the attempt.
 func Start(cfg Config) (*Process, error) {
+	cmd, err := cfg.command()
+	if err != nil {
+		return nil, err
+	}
 	var ends pipes
 	if err := ends.open(); err != nil {
 		return nil, err
 	}
-	tree, err := startTree(cfg, ends.child)
+	tree, err := startTree(cmd, ends.child)
 	ends.closeChild()
 	if err != nil {
 		ends.closeHost()
@@ -116,7 +159,7 @@ func watched(cfg Config, tree *tree, ends pipes) *Process {
 		Stdout:  ends.host[1],
 		Stderr:  ends.host[2],
 		tree:    tree,
-		onExit:  cfg.OnExit,
+		cfg:     cfg,
 		exited:  make(chan struct{}),
 		drained: make(chan struct{}),
 		done:    make(chan struct{}),
@@ -125,7 +168,7 @@ func watched(cfg Config, tree *tree, ends pipes) *Process {
 	return p
 }
 
-// watch sees the tree to its end.
+// watch sees the tree to its end, which may come long after it was given up.
 func (p *Process) watch() {
 	exit := p.tree.awaitExit()
 	p.mu.Lock()
@@ -133,18 +176,36 @@ func (p *Process) watch() {
 	p.exit, p.hasExited = exit, true
 	p.mu.Unlock()
 	close(p.exited)
-	if p.onExit != nil {
-		p.onExit()
+	if p.cfg.OnExit != nil {
+		p.cfg.OnExit()
 	}
 
 	p.Stdin.Close()
 	p.awaitDrained()
-	p.tree.finish()
+	left := p.tree.finish()
 	// A pipe that a child of the program held open reaches its end only now.
 	p.awaitDrained()
-	p.Stdout.Close()
-	p.Stderr.Close()
-	close(p.done)
+	p.end(left)
+}
+
+// end closes what is the caller's to use. The first call counts.
+func (p *Process) end(left error) {
+	p.mu.Lock()
+	first := !p.ended
+	if first {
+		p.ended, p.left = true, left
+	}
+	p.mu.Unlock()
+	if first {
+		closeFiles([]*os.File{p.Stdin, p.Stdout, p.Stderr})
+		close(p.done)
+	}
+}
+
+// RSS is [RSSOf] of one tree; ok is false if it isn't known.
+func (p *Process) RSS() (rss int64, ok bool) {
+	rss = RSSOf(p)[0]
+	return rss, rss > 0
 }
 
 func (p *Process) awaitDrained() {
@@ -155,22 +216,31 @@ func (p *Process) awaitDrained() {
 }
 
 // Pid returns the process id of the program. It is the program's until Done
-// is closed and may be anybody's afterwards.
+// is closed and may be anybody's afterwards, unless the program was given up.
 func (p *Process) Pid() int { return p.tree.pid }
 
 // Exited returns a channel that is closed within milliseconds of the
 // program's exit, whatever became of its children.
 func (p *Process) Exited() <-chan struct{} { return p.exited }
 
-// Drained tells that the reader is done with Stdout and Stderr: it has seen
+// Drained says that the reader is done with Stdout and Stderr: it has seen
 // the end of both, or wants no more. Until then, and for at most 100 ms after
 // the exit and 100 ms more after the kill of what was left, the tree's end
 // waits for the reader. Idempotent.
 func (p *Process) Drained() { p.drainOnce.Do(func() { close(p.drained) }) }
 
 // Done returns a channel that is closed once the whole tree is gone, the
-// program is reaped, the pipes are closed and no goroutine of p is left.
+// program is reaped, the pipes are closed and no goroutine of p is left; or,
+// with the pipes closed, once it is known that something of it is left, see Err.
 func (p *Process) Done() <-chan struct{} { return p.done }
+
+// Err returns a *[LeftError] if something of the tree was left when Done was
+// closed, and nil otherwise and before.
+func (p *Process) Err() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.left
+}
 
 // Exit returns how the program ended. It is valid once Exited is closed, and
 // the zero Exit before.
@@ -178,73 +248,4 @@ func (p *Process) Exit() Exit {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.exit
-}
-
-// Stop ends the tree as the MCP specification has clients end a stdio server,
-// and returns once Done is closed. It closes Stdin; half the timeout later, or
-// after 2 s if that is less, it sends SIGTERM to the group (Windows:
-// CTRL_BREAK); and a tenth of the timeout before its end, or a second if that
-// is less, or at once where there is no console to send CTRL_BREAK through, it
-// kills the tree. A server that exits in time gets no signal.
-//
-// The timeout is when the kill has long been sent, not a bound on what the
-// kernel takes to carry it out. Zero or less kills at once.
-//
-// Stop may be called any number of times and concurrently: all callers wait
-// for Done, and the shortest of their timeouts is what counts.
-func (p *Process) Stop(timeout time.Duration) {
-	p.request()
-	p.tree.look()
-	p.Stdin.Close()
-	eof, term := stopPhases(timeout)
-	if !p.exitsWithin(eof) {
-		asked := term > 0 && p.terminate()
-		if !asked || !p.exitsWithin(term) {
-			p.tree.kill()
-		}
-	}
-	<-p.done
-}
-
-// stopPhases splits the time that Stop has: what a server gets after EOF, and
-// after SIGTERM. What remains is the reserve in which a killed tree is reaped.
-func stopPhases(timeout time.Duration) (eof, term time.Duration) {
-	if timeout <= 0 {
-		return 0, 0
-	}
-	eof = min(timeout/2, 2*time.Second)
-	reserve := min(timeout/10, time.Second)
-	return eof, timeout - eof - reserve
-}
-
-// terminate asks the tree to end, once, and reports whether it could be asked.
-// To some servers a second SIGTERM means to give up their clean-up.
-func (p *Process) terminate() bool {
-	p.termOnce.Do(func() { p.termSent = p.tree.terminate() })
-	return p.termSent
-}
-
-func (p *Process) exitsWithin(d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-p.exited:
-		return true
-	case <-timer.C:
-		return false
-	}
-}
-
-// Kill kills the whole tree now and doesn't wait: Done tells when it is gone.
-func (p *Process) Kill() {
-	p.request()
-	p.tree.kill()
-}
-
-func (p *Process) request() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !p.hasExited {
-		p.requested = true
-	}
 }

@@ -13,6 +13,9 @@ import (
 // detached has a process leave its parent's group and session.
 var detached = &syscall.SysProcAttr{Setsid: true}
 
+// job has a process leave its parent's group.
+var job = &syscall.SysProcAttr{Setpgid: true}
+
 func TestChildThatIgnoresEOFGetsSIGTERM(t *testing.T) {
 	p := start(t, selfConfig(t, "ignore-eof"))
 	require.Equal(t, "ready\n", readLine(t, p))
@@ -28,3 +31,6 @@ func TestChildThatIgnoresSIGTERMIsKilled(t *testing.T) {
 	p.Stop(400 * time.Millisecond)
 	require.Equal(t, "signal: killed", p.Exit().String())
 }
+
+// requireSigterm skips the test where there are no signals.
+func requireSigterm(testing.TB) {}

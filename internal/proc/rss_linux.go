@@ -6,27 +6,38 @@ import (
 	"strconv"
 )
 
-// RSS returns the resident memory of the whole tree, in bytes; pages that its
-// processes share count for each of them. It walks /proc, which takes
-// milliseconds where there are many processes. ok is false once the program has
-// exited, and on other systems than Linux.
-func (p *Process) RSS() (rss int64, ok bool) {
-	rss = residentOf(p.tree.pid)
-	for _, m := range sweeps.find(p.tree.want(nil)) {
-		rss += residentOf(m.pid)
+// RSSOf returns the resident memory of whole trees, in bytes, by their index; pages
+// that processes share count for each of them. It walks /proc once, which takes
+// milliseconds where there are many processes. What isn't known is 0: that of a tree
+// whose program has exited, that of all if not all processes could be looked at, and
+// anything on other systems than Linux.
+func RSSOf(procs ...*Process) []int64 {
+	trees := make([]wanted, len(procs))
+	for i, p := range procs {
+		trees[i] = p.tree.want(nil)
 	}
-	select {
-	case <-p.exited: // the pid may have been anybody's
-		return 0, false
-	default:
-		return rss, rss > 0
+	sums := make([]int64, len(procs))
+	members, whole := sweeps.find(trees...)
+	if !whole {
+		return sums
 	}
+	for i, p := range procs {
+		sum := residentOf(p.tree.pid)
+		for _, m := range members[i] {
+			sum += residentOf(m.pid)
+		}
+		if !closedWithin(p.exited, 0) { // else the pid may have been anybody's
+			sums[i] = sum
+		}
+	}
+	return sums
 }
 
 // residentOf reads the second field of /proc/<pid>/statm, the resident pages.
 func residentOf(pid int) int64 {
 	var buf [128]byte
-	fields := bytes.Fields(readProc(pid, "statm", buf[:]))
+	statm, _ := readProc(pid, "statm", buf[:])
+	fields := bytes.Fields(statm)
 	if len(fields) < 2 {
 		return 0
 	}

@@ -34,7 +34,7 @@ func (t *tree) fork(path string, argv []string, attr *syscall.ProcAttr) error {
 	case syscall.ESRCH:
 		t.gone = true // has exited already
 	default:
-		t.kill()
+		_ = t.kill()
 		t.awaitReap()
 		syscall.Close(kqueue)
 		return os.NewSyscallError("kevent", err)
@@ -44,14 +44,15 @@ func (t *tree) fork(path string, argv []string, attr *syscall.ProcAttr) error {
 
 // awaitExit waits for the leader's exit, kills what it left of its group while
 // its zombie pins the group's id, and reaps it: how it ended can't be learnt
-// otherwise.
+// otherwise. So unlike elsewhere what is left gets no time for its last words; what
+// it had written by then is in the pipes and is read.
 func (t *tree) awaitExit() Exit {
 	for !t.gone {
 		var event [1]syscall.Kevent_t
 		_, err := syscall.Kevent(t.kqueue, nil, event[:], nil)
 		t.gone = err != syscall.EINTR
 	}
-	t.kill()
+	_ = t.kill()
 	return t.awaitReap()
 }
 
@@ -74,7 +75,14 @@ func (t *tree) awaitReap() Exit {
 func (t *tree) look()     {}
 func (t *tree) remember() {}
 
-func (t *tree) finish() { syscall.Close(t.kqueue) }
+// hangs reports that a program that was killed won't end by time alone. Here nothing
+// shows that it will.
+func (t *tree) hangs() bool { return true }
+
+func (t *tree) finish() error {
+	syscall.Close(t.kqueue)
+	return nil
+}
 
 func exitOf(status syscall.WaitStatus) Exit {
 	if status.Signaled() {

@@ -1,6 +1,7 @@
 package proc
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/hex"
 	"os"
@@ -25,7 +26,6 @@ type osTree struct {
 	marker string   // "MCPPOOL_TREE=<id>"
 
 	// The fields below are protected by tree.mu.
-	stolen     bool     // somebody else reaped the leader: its pid pins nothing
 	remembered []member // found before the group was signalled
 	looked     bool     // look was called
 	seen       glimpse
@@ -64,7 +64,7 @@ func (t *tree) awaitExit() Exit {
 	exited := false
 	if t.pidfd != nil {
 		if conn, err := t.pidfd.SyscallConn(); err == nil {
-			// An error tells that a pidfd can't be polled, as before Linux 5.3.
+			// An error says that a pidfd can't be polled, as before Linux 5.3.
 			_ = conn.Read(func(uintptr) bool {
 				exit, exited = t.peek(syscall.WNOHANG)
 				return exited
@@ -75,6 +75,13 @@ func (t *tree) awaitExit() Exit {
 		exit, exited = t.peek(0)
 	}
 	return exit
+}
+
+// hangs reports that the kernel doesn't let the leader go, though it was killed: it
+// waits for a device or a file system.
+func (t *tree) hangs() bool {
+	m, err := readMember(t.pid)
+	return err == nil && m.state == 'D'
 }
 
 // siginfo is the kernel's siginfo_t as waitid fills it.
@@ -103,7 +110,7 @@ func (t *tree) peek(options uintptr) (Exit, bool) {
 		case errno != 0:
 			// ECHILD: the host ignores SIGCHLD or waits for any child.
 			t.mu.Lock()
-			t.stolen, t.reaped = true, true
+			t.reaped = true // by somebody else
 			t.mu.Unlock()
 			return Exit{Code: -1}, true
 		case info.Pid == 0:
@@ -120,66 +127,90 @@ func (t *tree) peek(options uintptr) (Exit, bool) {
 }
 
 // finish ends what the leader left behind and reaps it.
-func (t *tree) finish() {
+func (t *tree) finish() error {
+	var left error
 	if !t.leftNobody() {
-		t.killMembers()
+		left = t.killMembers()
 	}
+	// Whoever was overlooked and is in the group ends with it at the latest: once
+	// the leader is reaped the group can't be signalled any more.
+	_ = t.kill()
 	t.reap()
 	if t.pidfd != nil {
 		t.pidfd.Close()
 	}
 	forks.release()
+	return left
 }
 
-// killMembers kills what there is beside the leader, and waits until it is gone.
-func (t *tree) killMembers() {
+// killMembers kills what there is beside the leader, and waits until it is gone. What
+// isn't, or may not be, is a *LeftError.
+func (t *tree) killMembers() error {
 	deadline := time.Now().Add(killTime)
 	t.mu.Lock()
 	members := t.remembered
 	t.mu.Unlock()
+	var (
+		alive int
+		whole bool
+	)
 	for pause := time.Millisecond; ; pause *= 2 {
 		// Look before the kill: a parent that is gone no longer leads to its children.
-		alive := t.sweep(&members)
-		t.kill()
-		if alive == 0 || !time.Now().Before(deadline) {
+		alive, whole = t.sweep(&members)
+		_ = t.kill()
+		if alive == 0 && whole || !time.Now().Before(deadline) {
 			break
 		}
 		time.Sleep(min(pause, 50*time.Millisecond))
 	}
+	left := &LeftError{}
 	for _, m := range members {
 		m.reapOrphan()
+		if m.lives() {
+			left.Pids = append(left.Pids, m.pid)
+			left.Err = cmp.Or(left.Err, m.kill())
+		}
 	}
+	switch {
+	case len(left.Pids) > 0:
+		return left
+	case !whole:
+		left.Err = errUnseen
+		return left
+	}
+	return nil
 }
 
 // remember notes who has left the group while their parents can still tell.
 func (t *tree) remember() {
-	found := sweeps.find(t.want(nil))
+	found, _ := sweeps.find(t.want(nil))
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.remembered = found
+	t.remembered = found[0]
 }
 
-// sweep kills the living members of the tree that it finds and returns how
-// many there were. Members not in known are added to it.
-func (t *tree) sweep(known *[]member) int {
-	alive := 0
-	for _, m := range sweeps.find(t.want(*known)) {
+// sweep kills the living members of the tree that it finds. It returns how many there
+// were, and whether it has looked at all that there is. Members not in known are added
+// to it.
+func (t *tree) sweep(known *[]member) (alive int, whole bool) {
+	found, whole := sweeps.find(t.want(*known))
+	for _, m := range found[0] {
 		if !slices.ContainsFunc(*known, m.same) {
 			*known = append(*known, m)
 		}
 		if m.alive() {
 			alive++
-			m.kill()
+			_ = m.kill()
 		}
 	}
-	return alive
+	return alive, whole
 }
 
 func (t *tree) want(known []member) wanted {
 	w := wanted{leader: t.pid, marker: t.marker, known: known}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	w.noGroup = t.stolen
+	w.noGroup = t.reaped
 	return w
 }
 

@@ -199,7 +199,7 @@ func TestChildDiesWithAHostThatIsKilled(t *testing.T) {
 	// Not through the group, and not swept: the child is in a group of its own
 	// and has a marker of its own.
 	require.NoError(t, syscall.Kill(host.Pid(), syscall.SIGKILL))
-	eventually(t, "the child dies", func() bool { return !alive(child) })
+	diesWithItsHost(t, child)
 	waitFor(t, "Done", host.Done())
 }
 
@@ -308,11 +308,32 @@ func TestEnvironmentOfAChildIsWhatConfigSaysAndTheMarker(t *testing.T) {
 
 func TestEmptyEnvironmentStaysEmptyButForTheMarker(t *testing.T) {
 	leavesNothing(t)
-	p := start(t, proc.Config{Path: "/usr/bin/env"})
-	out, err := io.ReadAll(p.Stdout)
-	require.NoError(t, err)
+	for _, cfg := range []proc.Config{
+		{},
+		{Env: []string{"A=b"}, Prepare: func(cmd *exec.Cmd) error { cmd.Env = nil; return nil }},
+	} {
+		cfg.Path = "/usr/bin/env"
+		p := start(t, cfg)
+		out, err := io.ReadAll(p.Stdout)
+		require.NoError(t, err)
+		p.Drained()
+		require.Regexp(t, "^"+proc.TreeEnv+"=[0-9a-f]{32}\n$", string(out))
+	}
+}
+
+func TestWhatATreeNeedsWinsOverPrepare(t *testing.T) {
+	cfg := markedConfig(t, "echo")
+	pidfd := -1
+	cfg.Prepare = func(cmd *exec.Cmd) error {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Foreground: true, Pdeathsig: syscall.SIGUSR1, PidFD: &pidfd}
+		return nil
+	}
+	p := start(t, cfg)
 	p.Drained()
-	require.Regexp(t, "^"+proc.TreeEnv+"=[0-9a-f]{32}\n$", string(out))
+	pid := strconv.Itoa(p.Pid())
+	require.Equal(t, []string{pid, pid}, statFields(p.Pid())[2:4], "group, session")
+	require.Equal(t, -1, pidfd)
+	require.NoError(t, p.Stop(bound))
 }
 
 // BenchmarkStartStop is what a process costs that does nothing, from its start

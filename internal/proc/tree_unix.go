@@ -6,14 +6,16 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"os/exec"
+	"runtime"
 	"sync"
 	"syscall"
 )
 
-// tree is a process group, its leader, and what left the group.
+// tree is a session, its leader, and what left the session.
 //
-// Until the leader is reaped it pins its pid, which is the group's id too:
-// neither can be given to another process, so both can be signalled.
+// Until the leader is reaped it pins its pid, which is the id of its session and of
+// its group too: none can be given to another process, so all can be signalled.
 type tree struct {
 	pid int
 	osTree
@@ -22,43 +24,45 @@ type tree struct {
 	reaped bool       // pid may be anybody's
 }
 
-func startTree(cfg Config, files [3]*os.File) (*tree, error) {
+func startTree(cmd *exec.Cmd, files [3]*os.File) (*tree, error) {
 	t := &tree{}
-	attr := &syscall.ProcAttr{
-		Dir: cfg.Dir,
-		Env: append([]string{}, cfg.Env...),
-		Sys: &syscall.SysProcAttr{Setpgid: true},
-	}
-	for _, f := range files {
+	attr := &syscall.ProcAttr{Dir: cmd.Dir, Env: cmd.Env, Sys: cmd.SysProcAttr}
+	attr.Sys.Setsid = true
+	attr.Sys.Setpgid, attr.Sys.Setctty, attr.Sys.Noctty, attr.Sys.Foreground = false, false, false, false
+	for _, f := range append(files[:], cmd.ExtraFiles...) {
 		attr.Files = append(attr.Files, f.Fd())
 	}
-	if err := t.fork(cfg.Path, append([]string{cfg.Path}, cfg.Args...), attr); err != nil {
-		return nil, explain(cfg, err)
+	defaults.begin()
+	err := t.fork(cmd.Path, cmd.Args, attr)
+	defaults.end()
+	runtime.KeepAlive(cmd.ExtraFiles)
+	if err != nil {
+		return nil, explain(cmd, err)
 	}
 	return t, nil
 }
 
 // explain says which of the files that a start involves an error is about:
 // the kernel's error is the same for all of them.
-func explain(cfg Config, err error) error {
-	if cfg.Dir != "" {
-		info, statErr := os.Stat(cfg.Dir)
+func explain(cmd *exec.Cmd, err error) error {
+	if cmd.Dir != "" {
+		info, statErr := os.Stat(cmd.Dir)
 		var pathErr *fs.PathError
 		switch {
 		case errors.As(statErr, &pathErr):
-			return &DirError{Dir: cfg.Dir, Err: pathErr.Err}
+			return &DirError{Dir: cmd.Dir, Err: pathErr.Err}
 		case !info.IsDir():
-			return &DirError{Dir: cfg.Dir, Err: syscall.ENOTDIR}
-		case syscall.Access(cfg.Dir, 1) != nil: // X_OK
-			return &DirError{Dir: cfg.Dir, Err: syscall.EACCES}
+			return &DirError{Dir: cmd.Dir, Err: syscall.ENOTDIR}
+		case syscall.Access(cmd.Dir, 1) != nil: // X_OK
+			return &DirError{Dir: cmd.Dir, Err: syscall.EACCES}
 		}
 	}
 	if errors.Is(err, syscall.ENOENT) {
-		if _, statErr := os.Stat(cfg.Path); statErr == nil {
+		if _, statErr := os.Stat(cmd.Path); statErr == nil {
 			err = missingInterpreterError{err}
 		}
 	}
-	return &fs.PathError{Op: "start", Path: cfg.Path, Err: err}
+	return &fs.PathError{Op: "start", Path: cmd.Path, Err: err}
 }
 
 type missingInterpreterError struct{ error }
@@ -77,20 +81,25 @@ func (t *tree) terminate() bool {
 	return true
 }
 
-// kill ends the group.
-func (t *tree) kill() { t.signal(syscall.SIGKILL) }
-
-// signal signals the group, whose only member may by now be the zombie of its
-// leader.
-func (t *tree) signal(sig syscall.Signal) {
+// kill ends the group, and returns why the leader can't be killed.
+func (t *tree) kill() error {
+	t.signal(syscall.SIGKILL)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.reaped {
-		return
+		return nil
 	}
-	err := syscall.Kill(-t.pid, sig)
-	if err == syscall.ESRCH {
-		// The leader joined another group and nobody is left in its own.
-		_ = syscall.Kill(t.pid, sig)
+	// The group's signal succeeds if it reached anyone.
+	return syscall.Kill(t.pid, syscall.SIGKILL)
+}
+
+// signal signals the group, whose only member may by now be the zombie of its
+// leader. The leader is always a member: no group but its own takes the leader of a
+// session.
+func (t *tree) signal(sig syscall.Signal) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.reaped {
+		_ = syscall.Kill(-t.pid, sig)
 	}
 }

@@ -3,6 +3,7 @@ package proc
 import (
 	"io/fs"
 	"os"
+	"os/exec"
 	"sync"
 	"syscall"
 	"time"
@@ -34,39 +35,37 @@ type tree struct {
 	closed bool       // process and job are
 }
 
-func startTree(cfg Config, files [3]*os.File) (*tree, error) {
-	attr := &syscall.ProcAttr{
-		Dir: cfg.Dir,
-		Env: environment(cfg.Env),
-		// Suspended, so that it can start nothing before it is in the job.
-		Sys: &syscall.SysProcAttr{CreationFlags: createSuspended | syscall.CREATE_NEW_PROCESS_GROUP},
-	}
-	for _, f := range files {
+func startTree(cmd *exec.Cmd, files [3]*os.File) (*tree, error) {
+	attr := &syscall.ProcAttr{Dir: cmd.Dir, Env: environment(cmd.Env), Sys: cmd.SysProcAttr}
+	// Suspended, so that it can start nothing before it is in the job.
+	attr.Sys.CreationFlags |= createSuspended | syscall.CREATE_NEW_PROCESS_GROUP
+	attr.Sys.NoInheritHandles = false
+	for _, f := range append(files[:], cmd.ExtraFiles...) {
 		attr.Files = append(attr.Files, f.Fd())
 	}
 	t := &tree{console: hasConsole()}
 	if !t.console {
 		attr.Sys.CreationFlags |= createNoWindow
 	}
-	path := cfg.Path
+	path, argv := cmd.Path, cmd.Args
 	if isBatch(path) {
 		shell, err := shellPath()
 		if err != nil {
 			return nil, err
 		}
-		if attr.Sys.CmdLine, err = batchCmdLine(shell, path, cfg.Args); err != nil {
+		if attr.Sys.CmdLine, err = batchCmdLine(shell, path, argv[1:]); err != nil {
 			return nil, err
 		}
-		path = shell
+		path, argv = shell, []string{shell}
 	}
 	var err error
 	if t.job, err = newJob(); err != nil {
 		return nil, err
 	}
-	pid, handle, err := syscall.StartProcess(path, append([]string{path}, cfg.Args...), attr)
+	pid, handle, err := syscall.StartProcess(path, argv, attr)
 	if err != nil {
 		t.job.close()
-		return nil, explain(cfg, err)
+		return nil, explain(cmd, err)
 	}
 	t.pid, t.process = pid, syscall.Handle(handle)
 	if err := t.job.assign(t.process); err != nil {
@@ -77,7 +76,7 @@ func startTree(cfg Config, files [3]*os.File) (*tree, error) {
 	// The documented ResumeThread needs the handle of the first thread, which
 	// syscall.StartProcess doesn't give away.
 	if status, _, _ := procNtResumeProcess.Call(handle); int32(status) < 0 {
-		t.job.terminate()
+		_ = t.job.terminate()
 		t.closeHandles()
 		return nil, os.NewSyscallError("NtResumeProcess", syscall.Errno(status))
 	}
@@ -85,17 +84,17 @@ func startTree(cfg Config, files [3]*os.File) (*tree, error) {
 }
 
 // explain says which of the files that a start involves an error is about.
-func explain(cfg Config, err error) error {
-	if cfg.Dir != "" {
-		info, statErr := os.Stat(cfg.Dir)
+func explain(cmd *exec.Cmd, err error) error {
+	if cmd.Dir != "" {
+		info, statErr := os.Stat(cmd.Dir)
 		if statErr != nil {
-			return &DirError{Dir: cfg.Dir, Err: statErr.(*fs.PathError).Err}
+			return &DirError{Dir: cmd.Dir, Err: statErr.(*fs.PathError).Err}
 		}
 		if !info.IsDir() {
-			return &DirError{Dir: cfg.Dir, Err: syscall.ENOTDIR}
+			return &DirError{Dir: cmd.Dir, Err: syscall.ENOTDIR}
 		}
 	}
-	return &fs.PathError{Op: "start", Path: cfg.Path, Err: err}
+	return &fs.PathError{Op: "start", Path: cmd.Path, Err: err}
 }
 
 func hasConsole() bool {
@@ -127,29 +126,40 @@ func (t *tree) terminate() bool {
 	return sent != 0
 }
 
-// kill ends the tree.
-func (t *tree) kill() {
+// kill ends the tree, and returns why it can't.
+func (t *tree) kill() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !t.closed {
-		t.job.terminate()
+	if t.closed {
+		return nil
 	}
+	return t.job.terminate()
 }
 
 // look is for systems where the members of a tree must be looked for.
 func (t *tree) look() {}
 
+// hangs reports that a program that was killed won't end by time alone. Here nothing
+// shows that it will.
+func (t *tree) hangs() bool { return true }
+
 // finish ends what the program left behind.
-func (t *tree) finish() {
-	t.kill()
+func (t *tree) finish() error {
+	killErr := t.kill()
 	deadline := time.Now().Add(killTime)
-	for pause := time.Millisecond; t.job.active() > 0 && time.Now().Before(deadline); pause *= 2 {
+	active := t.job.active()
+	for pause := time.Millisecond; active > 0 && time.Now().Before(deadline); pause *= 2 {
 		time.Sleep(min(pause, 50*time.Millisecond))
+		active = t.job.active()
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.closed = true
 	t.closeHandles()
+	if active > 0 {
+		return &LeftError{Err: killErr}
+	}
+	return nil
 }
 
 func (t *tree) closeHandles() {

@@ -20,6 +20,15 @@ import (
 // detached has a process leave its parent's console and group.
 var detached = &syscall.SysProcAttr{CreationFlags: 0x8 | syscall.CREATE_NEW_PROCESS_GROUP} // DETACHED_PROCESS
 
+// job has a process leave its parent's group.
+var job = &syscall.SysProcAttr{CreationFlags: syscall.CREATE_NEW_PROCESS_GROUP}
+
+// requireSigterm skips the test where there are no signals.
+func requireSigterm(t testing.TB) {
+	t.Helper()
+	t.Skip("a console's events are no signals")
+}
+
 // grandchildOf opens the grandchild that a wrapper prints the pid of.
 func grandchildOf(t *testing.T, p *proc.Process) syscall.Handle {
 	t.Helper()

@@ -15,6 +15,7 @@
 package stdio
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"maps"
@@ -340,6 +341,9 @@ func (c *Conn) seal() {
 // ends with it. So a handler that calls Close itself waits for itself; it had
 // better do that on another goroutine.
 //
+// Processes that can't be ended are left a second after CloseTimeout, with a
+// *[proc.LeftError].
+//
 // All callers wait for the one that came first, and get its error.
 func (c *Conn) Close() error {
 	c.closing.Do(func() {
@@ -347,14 +351,14 @@ func (c *Conn) Close() error {
 		c.finish(&DeadError{Reason: ErrClosed, StderrTail: c.StderrTail()})
 		c.flushOut(min(flushTime, c.cfg.CloseTimeout/4))
 		c.seal()
-		c.proc.Stop(time.Until(deadline))
+		c.closeErr = c.proc.Stop(time.Until(deadline))
 		<-c.read
 		c.stderr.stop()
 		c.work.Wait()
 		handlers := [...]<-chan struct{}{c.events.close(), c.server.close()}
 		for _, idle := range handlers {
 			if !closedWithin(idle, time.Until(deadline)) {
-				c.closeErr = ErrHandlerRunning
+				c.closeErr = cmp.Or(c.closeErr, ErrHandlerRunning)
 			}
 		}
 		close(c.closed)

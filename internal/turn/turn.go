@@ -1,7 +1,7 @@
 // Package turn keeps who may use a thing: one at a time, in order of arrival.
 package turn
 
-import "container/list"
+import "github.com/mcppool/mcppool/internal/list"
 
 // Line is the turn to use something, and the line of those who wait for it. Its
 // zero value is ready. Its owner's lock protects it, so that whoever comes later
@@ -12,16 +12,15 @@ type Line struct {
 	Overlap bool
 
 	taken bool
-	moved bool      // MoveOn was called
-	line  list.List // of *Place
+	moved bool // MoveOn was called
+	line  list.List[*Place]
 }
 
 // Place is a place in a line. Nil is the turn itself.
 type Place struct {
-	at     *list.Element
+	node   list.Node[*Place]
 	called chan struct{}
 	moved  bool
-	gone   bool // it isn't in the line any more
 }
 
 // Called is closed when the wait is over: the turn is the waiter's, or Moved says
@@ -32,7 +31,7 @@ func (w *Place) Called() <-chan struct{} { return w.called }
 func (w *Place) Moved() bool { return w.moved }
 
 // Waits reports that w is still in the line. The owner's lock protects it.
-func (w *Place) Waits() bool { return w != nil && !w.gone }
+func (w *Place) Waits() bool { return w != nil && w.node.In() }
 
 // Take gives the turn, which is nil, or a place in the line.
 func (l *Line) Take() *Place {
@@ -44,7 +43,8 @@ func (l *Line) Take() *Place {
 		return nil
 	}
 	w := &Place{called: make(chan struct{})}
-	w.at = l.line.PushBack(w)
+	w.node.Value = w
+	l.line.PushBack(&w.node)
 	return w
 }
 
@@ -54,7 +54,7 @@ func (l *Line) Leave(w *Place) {
 	switch {
 	case l.Overlap:
 	case w.Waits():
-		l.remove(w)
+		l.line.Remove(&w.node)
 	case l.moved:
 		// The turn leads nowhere any more. Those who are sent on go one by one, each
 		// when the one before has left, so that they arrive elsewhere in order.
@@ -83,14 +83,9 @@ func (l *Line) callFirst() bool {
 	if front == nil {
 		return false
 	}
-	w := front.Value.(*Place)
-	l.remove(w)
+	w := front.Value
+	l.line.Remove(front)
 	w.moved = l.moved
 	close(w.called)
 	return true
-}
-
-func (l *Line) remove(w *Place) {
-	w.gone = true
-	l.line.Remove(w.at)
 }
