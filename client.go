@@ -6,7 +6,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
-	"github.com/mcppool/mcppool/internal/mcpconn"
+	"github.com/mcppool/mcppool/internal/httpconn"
 )
 
 // Client is one open connection to a server. It is safe for concurrent use.
@@ -46,7 +46,7 @@ func isNotSent(err error) bool {
 
 // isConnectionError tells mcp-go's report of a broken transport from an error
 // of a server that is alive.
-func isConnectionError(err error) bool { return mcpconn.IsLost(err) }
+func isConnectionError(err error) bool { return httpconn.IsLost(err) }
 
 // probe asks whether the server behind s is alive.
 func (s *session) probe(ctx context.Context) error {

@@ -8,38 +8,80 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/mcppool/mcppool/internal/childenv"
+	"github.com/mcppool/mcppool/internal/httpconn"
 	"github.com/mcppool/mcppool/internal/mcpconn"
 	"github.com/mcppool/mcppool/internal/redact"
+	"github.com/mcppool/mcppool/internal/rpc"
 )
 
-// defaultClient is a connection of internal/mcpconn as a [Client]. What it
-// inherits makes it an [Informer] and, but for the errors, a [FullClient].
+// defaultClient is a connection of internal/mcpconn or internal/httpconn as a
+// [Client]. What it inherits makes it an [Informer] and, but for the errors, a
+// [FullClient].
 type defaultClient struct {
-	*mcpconn.Conn
+	conn
 	redact *redact.Redactor
+}
+
+// conn is a connection with the typed requests of a server's offers.
+type conn interface {
+	rpc.Conn
+	FullClient
 }
 
 type eras = mcpconn.Eras
 
 // dialDefault is the default of [Options.Dial].
 func (p *Pool) dialDefault(ctx context.Context, s *session) (Client, error) {
-	srv := &s.srv
-	secrets := s.group.redact
-	c := &defaultClient{redact: secrets}
+	c := &defaultClient{redact: s.group.redact}
+	var err error
+	if s.srv.IsHTTP() {
+		err = c.connected(httpconn.Dial(ctx, p.httpConfig(s)))
+	} else {
+		err = c.connected(mcpconn.Dial(ctx, p.childConfig(ctx, s)))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// connected takes what a Dial has returned.
+func (c *defaultClient) connected(opened conn, err error) error {
+	if err != nil {
+		return c.error(err)
+	}
+	c.conn = opened
+	return nil
+}
+
+func (p *Pool) httpConfig(s *session) httpconn.Config {
+	return httpconn.Config{
+		URL:            s.srv.URL,
+		Header:         s.srv.Header,
+		Web:            &p.web,
+		Era:            rpc.Era(s.srv.Protocol),
+		ClientInfo:     p.opts.clientInfo(),
+		Hurry:          s.hurry,
+		Handlers:       p.handlersOf(s),
+		UnknownContent: unknownContent,
+		OnPanic:        p.handlerPanicked(s),
+	}
+}
+
+func (p *Pool) childConfig(ctx context.Context, s *session) mcpconn.Config {
+	srv, secrets := &s.srv, s.group.redact
 	cfg := mcpconn.Config{
 		Command:        srv.Command,
 		Args:           srv.Args,
+		Env:            childenv.Build(p.opts.InheritEnv, srv.Env),
 		Dir:            srv.Dir,
-		URL:            srv.URL,
-		Header:         srv.Header,
-		Era:            mcpconn.Era(srv.Protocol),
+		Era:            rpc.Era(srv.Protocol),
 		Eras:           &p.eras,
 		EraKey:         s.group.command,
 		ClientInfo:     p.opts.clientInfo(),
 		MaxMessageSize: p.opts.maxMessageSize(),
 		CloseTimeout:   p.opts.closeTimeout(),
 		Traffic:        &p.traffic,
-		Web:            &p.web,
 		Hurry:          s.hurry,
 		Handlers:       p.handlersOf(s),
 		UnknownContent: unknownContent,
@@ -50,11 +92,8 @@ func (p *Pool) dialDefault(ctx context.Context, s *session) (Client, error) {
 				p.trace.Junk(s.origin(), clean, total)
 			}
 		},
-		OnPanic: func(v any, stack []byte) {
-			p.log(slog.LevelError, "mcppool: a handler panicked", s,
-				slog.String("panic", panicText(v)), slog.String("stack", string(stack)))
-		},
-		OnLost: func() { p.lostSession(s) },
+		OnPanic: p.handlerPanicked(s),
+		OnLost:  func() { p.lostSession(s) },
 	}
 	if p.trace.ProcessStarted != nil {
 		cfg.OnStart = func(pid int) { p.trace.ProcessStarted(ctx, s.origin(), pid) }
@@ -64,25 +103,26 @@ func (p *Pool) dialDefault(ctx context.Context, s *session) (Client, error) {
 			p.trace.Stderr(s.origin(), secrets.Piece(string(line), false))
 		}
 	}
-	if !srv.IsHTTP() {
-		cfg.Env = childenv.Build(p.opts.InheritEnv, srv.Env)
+	return cfg
+}
+
+// handlerPanicked logs what a handler of a session panicked with.
+func (p *Pool) handlerPanicked(s *session) func(v any, stack []byte) {
+	return func(v any, stack []byte) {
+		p.log(slog.LevelError, "mcppool: a handler panicked", s,
+			slog.String("panic", panicText(v)), slog.String("stack", string(stack)))
 	}
-	var err error
-	if c.Conn, err = mcpconn.Dial(ctx, cfg); err != nil {
-		return nil, c.error(err)
-	}
-	return c, nil
 }
 
 // callTool sets id, unless it is nil, to the request's.
 func (c *defaultClient) callTool(ctx context.Context, req *mcp.CallToolRequest, call *Call, id *int64) (*mcp.CallToolResult, error) {
-	r := mcpconn.ToolCall{
+	r := rpc.ToolCall{
 		Tool: req.Params.Name, Args: req.Params.RawArguments, Meta: call.Meta, OnProgress: call.OnProgress, ID: id,
 	}
 	if check := call.Check; check != nil {
 		r.Gate = func() error { return ask(check) }
 	}
-	res, err := c.Conn.CallTool(ctx, r)
+	res, err := c.conn.CallTool(ctx, r)
 	return res, c.error(err)
 }
 
@@ -92,13 +132,16 @@ func (c *defaultClient) CallTool(ctx context.Context, req mcp.CallToolRequest) (
 }
 
 func (c *defaultClient) ListTools(ctx context.Context, req mcp.ListToolsRequest) (*mcp.ListToolsResult, error) {
-	res, err := c.ListToolsByPage(ctx, req)
-	return res, c.error(err)
+	list, err := c.conn.ListTools(ctx, req)
+	if err != nil {
+		return nil, c.error(err)
+	}
+	return &list.ListToolsResult, nil
 }
 
-func (c *defaultClient) Probe(ctx context.Context) error { return c.error(c.Conn.Probe(ctx)) }
+func (c *defaultClient) Probe(ctx context.Context) error { return c.error(c.conn.Probe(ctx)) }
 
-func (c *defaultClient) Close() error { return c.error(c.Conn.Close()) }
+func (c *defaultClient) Close() error { return c.error(c.conn.Close()) }
 
 func (c *defaultClient) process() (pid int, stderr string) {
 	_, stderr = c.death()
@@ -106,8 +149,8 @@ func (c *defaultClient) process() (pid int, stderr string) {
 }
 
 func (c *defaultClient) death() (exit, stderr string) {
-	exit, stderr = c.Conn.Death()
-	return exit, cleanTail(c.redact, stderr)
+	d := c.Death()
+	return d.Exit, cleanTail(c.redact, d.Stderr)
 }
 
 // cleanTail is what may be shown of the last that a server wrote to stderr: its
@@ -125,10 +168,10 @@ func (c *defaultClient) error(err error) error {
 		return nil // before the variables below, which go to the heap
 	}
 	var (
-		config  *mcpconn.ConfigError
-		start   *mcpconn.StartError
-		answer  *mcpconn.RPCError
-		notSent *mcpconn.NotSentError
+		config  *rpc.ConfigError
+		start   *rpc.StartError
+		answer  *rpc.Error
+		notSent *rpc.NotSentError
 	)
 	switch {
 	case errors.As(err, &config):

@@ -5,7 +5,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
-	"github.com/mcppool/mcppool/internal/mcpconn"
+	"github.com/mcppool/mcppool/internal/rpc"
 )
 
 // Handlers answer what servers ask of their client. Servers of the modern era ask
@@ -49,7 +49,7 @@ func (s *session) borrowedOrigin() Origin {
 }
 
 // handlersOf are the handlers for one session.
-func (p *Pool) handlersOf(s *session) (c mcpconn.Handlers) {
+func (p *Pool) handlersOf(s *session) (c rpc.Handlers) {
 	h := &p.opts.Handlers
 	if h.Sampling != nil {
 		c.Sampling = func(ctx context.Context, req mcp.CreateMessageRequest) (*mcp.CreateMessageResult, error) {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/mcppool/mcppool/internal/breaker"
 	"github.com/mcppool/mcppool/internal/fairqueue"
+	"github.com/mcppool/mcppool/internal/httpconn"
 	"github.com/mcppool/mcppool/internal/idle"
 	"github.com/mcppool/mcppool/internal/mcpconn"
 )
@@ -31,7 +32,7 @@ type Pool struct {
 	eras  eras
 	// traffic counts the bytes of all processes.
 	traffic mcpconn.Traffic
-	web     mcpconn.Web // connections to servers at a URL
+	web     httpconn.Web // connections to servers at a URL
 	// empty is closed once the pool is closed and has no session left.
 	empty chan struct{}
 	// wg counts the goroutines of the pool: connects, closes and the reaper. It

@@ -33,22 +33,33 @@ func appendMethod(dst []byte, method string, params []byte) []byte {
 	return append(dst, "}\n"...)
 }
 
-// AppendToolCall appends a tools/call request. Args nil is sent as {}, since
-// there are servers that refuse a call without arguments; meta may be nil.
-func AppendToolCall(dst []byte, id int64, name string, args, meta []byte) []byte {
+// ToolCall is the params of a tools/call, whose raw JSON may be nil.
+type ToolCall struct {
+	Name string
+	Args []byte // nil is sent as {}, since there are servers that refuse a call without
+	Meta []byte // the object "_meta"
+	More []byte // further members, without the braces
+}
+
+// AppendToolCall appends a tools/call request.
+func AppendToolCall(dst []byte, id int64, call ToolCall) []byte {
 	dst = append(dst, `{"jsonrpc":"2.0","id":`...)
 	dst = strconv.AppendInt(dst, id, 10)
 	dst = append(dst, `,"method":"tools/call","params":{"name":`...)
-	dst = appendString(dst, name)
+	dst = appendString(dst, call.Name)
 	dst = append(dst, `,"arguments":`...)
-	if args == nil {
+	if call.Args == nil {
 		dst = append(dst, "{}"...)
 	} else {
-		dst = jsonscan.AppendLine(dst, args)
+		dst = jsonscan.AppendLine(dst, call.Args)
 	}
-	if meta != nil {
+	if call.Meta != nil {
 		dst = append(dst, `,"_meta":`...)
-		dst = jsonscan.AppendLine(dst, meta)
+		dst = jsonscan.AppendLine(dst, call.Meta)
+	}
+	if call.More != nil {
+		dst = append(dst, ',')
+		dst = jsonscan.AppendLine(dst, call.More)
 	}
 	return append(dst, "}}\n"...)
 }
