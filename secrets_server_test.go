@@ -131,7 +131,7 @@ func serveLeaky() {
 				fmt.Fprint(os.Stderr, "dying with ", token[:len(token)/2])
 				os.Exit(7)
 			case "die garbled":
-				fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":%s`+"\n", req.ID, said)
+				fmt.Printf(`{"jsonrpc":"2.0","result":%s`+"\n", said)
 				os.Exit(7)
 			}
 		default:

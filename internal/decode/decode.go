@@ -42,11 +42,12 @@ func intoObject(raw []byte, v any) error {
 }
 
 // Unclear makes an error of decoding one that a reader understands who knows the
-// protocol but not Go.
+// protocol but not Go. It quotes nothing of what was decoded.
 func Unclear(err error) error {
 	var (
 		typed   *json.UnmarshalTypeError
 		already *rpc.AnswerError
+		syntax  *jsonscan.SyntaxError
 	)
 	switch {
 	case errors.As(err, &already):
@@ -55,8 +56,10 @@ func Unclear(err error) error {
 		return &rpc.AnswerError{Reason: typed.Field + " is " + article(typed.Value) + ", not " + wanted(typed.Type)}
 	case errors.As(err, &typed):
 		return &rpc.AnswerError{Reason: "there is " + article(typed.Value) + " in place of " + wanted(typed.Type)}
-	default:
-		return &rpc.AnswerError{Reason: err.Error()}
+	case errors.As(err, &syntax):
+		return &rpc.AnswerError{Reason: syntax.Error()}
+	default: // the text may quote what the server sent, which could be a secret in disguise
+		return &rpc.AnswerError{Reason: "there is something in it that isn't known"}
 	}
 }
 

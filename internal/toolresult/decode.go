@@ -233,7 +233,7 @@ func Block(raw json.RawMessage, unknown Unknown) (mcp.Content, error) {
 		}
 	}
 	if unknown == nil {
-		return nil, decode.Unclear(err)
+		return nil, &rpc.AnswerError{Reason: "it has a block that isn't known"}
 	}
 	return unknown(typeOf(raw), bytes.Clone(raw)), nil
 }

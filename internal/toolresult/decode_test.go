@@ -211,7 +211,7 @@ func TestDecodeRefusesWhatIsNoResult(t *testing.T) {
 		`{"content":[],"isError":1}`: "isError is a number, not a boolean",
 		`{"resultType":[]}`:          "resultType is an array, not a string",
 		`{"requestState":{}}`:        "requestState is an object, not a string",
-		`{"inputRequests":{"a":{"method":"odd"}}}`: "unsupported input request",
+		`{"inputRequests":{"a":{"method":"odd"}}}`: "there is something in it that isn't known",
 	} {
 		_, err := decoder.Decode([]byte(raw))
 		require.ErrorContains(t, err, want, "%s", raw)
@@ -228,7 +228,7 @@ func TestANilContentLeavesTheBlockOut(t *testing.T) {
 
 func TestWithoutUnknownAnUnknownBlockFailsTheResult(t *testing.T) {
 	_, err := new(toolresult.Decoder).Decode([]byte(`{"content":[{"type":"video"}]}`))
-	require.EqualError(t, err, "the server's answer can't be understood: unknown content type: video")
+	require.EqualError(t, err, "the server's answer can't be understood: it has a block that isn't known")
 }
 
 func TestUnknownIsCalledOncePerBlockAndMayKeepItsBytes(t *testing.T) {
