@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) {
 	hostile.Main()
-	if offering.Main() || refusing() || streaming() || questioned() || inquiring() {
+	if offering.Main() || refusing() || streaming() || questioned() || inquiring() || oddly() {
 		return
 	}
 	goleak.VerifyTestMain(m)

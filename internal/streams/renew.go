@@ -10,11 +10,11 @@ import (
 )
 
 // How long a stream that the server has ended is left before it is opened again: each
-// time twice as long, and as at first when it had held for the longest of these. The
-// first is a variable for the tests alone.
-var firstPause = time.Second
-
-const longestPause = time.Minute
+// time twice as long, and as at first when it had held for the longest of these.
+const (
+	firstPause   = time.Second
+	longestPause = time.Minute
+)
 
 // WatchTools has the server tell when its tools change, which older servers do
 // unasked, for as long as the connection lives. Where a stream was renewed, renewed
