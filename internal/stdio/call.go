@@ -100,8 +100,8 @@ func (o *outgoing) grow(payload int) []byte {
 
 // free gives o back if nobody else refers to it.
 func (o *outgoing) free() {
-	putShared(o.shared)
-	o.shared = nil
+	putBuffer(o.lent)
+	o.lent = nil
 	if o.reuse {
 		*o = outgoing{ready: o.ready, frame: o.frame, kept: o.kept, try: o.try}
 		outgoings.Put(o)

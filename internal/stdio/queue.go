@@ -28,13 +28,13 @@ type outgoing struct {
 	ready chan struct{} // holds one: the answer is there, or the message is out if it has none
 
 	// These are the caller's once ready gives.
-	result []byte // in kept, in shared, or its own
+	result []byte // in kept, in lent, or its own
 	long   jsonscan.Long
 	rpcErr []byte
 	err    error
 	mark   uint64 // newest event at the arrival of the answer
 	reuse  bool   // nobody else refers to this struct any more
-	shared *[sharedBuffer]byte
+	lent   []byte // of the reader, nil for none
 
 	id         int64 // 0: no request
 	tells      bool  // a message without answer whose sender waits until it is out

@@ -193,8 +193,7 @@ func (r *reader) broken(line []byte) bool {
 func (r *reader) keep(o *outgoing, result []byte) {
 	o.result = result
 	if r.alone {
-		var given bool
-		if o.shared, given = r.lines.give(len(result)); given {
+		if o.lent = r.lines.give(len(result)); o.lent != nil {
 			return
 		}
 	}
