@@ -222,6 +222,29 @@ func TestServerIsAnsweredByTheHandlers(t *testing.T) {
 	require.Contains(t, say(t, c, "ask", `{"method":"sampling/createMessage"}`), "error", "there is no handler for it")
 }
 
+func TestTheCtxOfALegacyHandlerEndsWithTheConnection(t *testing.T) {
+	ended := make(chan error, 1)
+	entered := make(chan struct{})
+	cfg := hostileServer(t)
+	cfg.Era = rpc.Legacy
+	cfg.Handlers.Roots = func(ctx context.Context) ([]mcp.Root, error) {
+		close(entered)
+		<-ctx.Done()
+		ended <- ctx.Err()
+		return nil, ctx.Err()
+	}
+	c := dial(t, cfg)
+	lost := make(chan error, 1)
+	go func() {
+		_, err := c.CallTool(within(t, 4*soon), rpc.ToolCall{Tool: "ask", Args: json.RawMessage(`{"method":"roots/list"}`)})
+		lost <- err
+	}()
+	<-entered
+	kill(t, c)
+	require.ErrorIs(t, <-ended, context.Canceled)
+	require.ErrorIs(t, <-lost, rpc.ErrLost)
+}
+
 func TestALossIsToldAndAnEndByTheHostIsNot(t *testing.T) {
 	lost := make(chan struct{}, 2)
 	cfg := full(t, rpc.Auto)

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/mcppool/mcppool/internal/rpc"
+	"github.com/mcppool/mcppool/internal/stdio"
 )
 
 // SetProbeTime sets how long a server may be silent, until the func it returns is
@@ -12,6 +13,15 @@ func SetProbeTime(d time.Duration) (restore func()) {
 	old := probeTime
 	probeTime = d
 	return func() { probeTime = old }
+}
+
+// NotKnowingWhatIsUnread does as on the systems where that can't be known, until the
+// func it returns is called. An exit within soon may then be the question's doing.
+func NotKnowingWhatIsUnread(soon time.Duration) (restore func()) {
+	oldUnread, oldTime := unread, killTime
+	unread = func(*stdio.Conn) (int, bool) { return 0, false }
+	killTime = soon
+	return func() { unread, killTime = oldUnread, oldTime }
 }
 
 // MaxEras bounds what Eras remembers.

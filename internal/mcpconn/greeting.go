@@ -12,6 +12,7 @@ import (
 	"github.com/mcppool/mcppool/internal/decode"
 	"github.com/mcppool/mcppool/internal/offers"
 	"github.com/mcppool/mcppool/internal/rpc"
+	"github.com/mcppool/mcppool/internal/stdio"
 )
 
 // How a server is asked for its era. There are two questions, server/discover of the
@@ -35,6 +36,10 @@ var (
 	// killTime is how soon after the question a server exits that it may have killed,
 	// where it can't be known whether it was read.
 	killTime = 5 * time.Second
+
+	// unread is how much of what was sent a server hasn't read, where that is known. A
+	// variable for the tests alone, which try the other systems' way here.
+	unread = (*stdio.Conn).Unread
 )
 
 var (
@@ -204,7 +209,7 @@ func (g *greeting) isSilent(ctx context.Context, patience *time.Duration) bool {
 	if len(g.order) == 0 && !g.gives || len(g.order) > 0 && !g.hasty || *patience <= 0 {
 		return false
 	}
-	if n, known := g.conn.child.Unread(); known && n > 0 {
+	if n, known := unread(g.conn.child); known && n > 0 {
 		g.since = time.Now()
 		if len(g.order) > 0 {
 			*patience = g.conn.cfg.silence(ctx)
@@ -241,7 +246,7 @@ func (g *greeting) mayHaveKilled(err error) bool {
 	case errors.As(err, &not):
 		return false
 	}
-	if left, known := g.conn.child.Unread(); known {
+	if left, known := unread(g.conn.child); known {
 		return left == 0
 	}
 	return time.Since(g.begun) < killTime

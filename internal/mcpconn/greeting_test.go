@@ -150,6 +150,30 @@ func TestExitBeforeTheQuestionIsReadStartsNoSecondProcess(t *testing.T) {
 	require.Equal(t, 1, *starts)
 }
 
+func TestWhereNothingIsKnownOfWhatWasReadASoonExitAloneStartsASecondProcess(t *testing.T) {
+	defer mcpconn.SetProbeTime(time.Minute)()
+	for soonTime, want := range map[time.Duration]int{time.Millisecond: 1, time.Minute: 2} {
+		restore := mcpconn.NotKnowingWhatIsUnread(soonTime)
+		cfg, starts := asked(t, "exits before it reads")
+		_, err := mcpconn.Dial(within(t, 4*soon), cfg)
+		restore()
+		var failed *rpc.StartError
+		require.ErrorAs(t, err, &failed)
+		require.Equal(t, "exit status 1", failed.Exit)
+		require.Equal(t, want, *starts)
+	}
+}
+
+func TestASlowStartIsWaitedForWhereNothingIsKnownOfWhatWasRead(t *testing.T) {
+	defer mcpconn.SetProbeTime(20 * time.Millisecond)()
+	defer mcpconn.NotKnowingWhatIsUnread(time.Minute)()
+	cfg, starts := asked(t, "answers it late")
+	for n := range 2 {
+		dial(t, cfg)
+		require.Equal(t, n+1, *starts)
+	}
+}
+
 func TestForwarderInFrontOfASlowServerIsStartedOnce(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("no shell")
