@@ -128,4 +128,3 @@ func (c *Conn) seal() {
 	c.mu.Unlock()
 	_ = c.proc.Stdin.SetWriteDeadline(longAgo) // an error tells that it is closed
 }
-
