@@ -28,7 +28,7 @@ var (
 	probeTime = 1500 * time.Millisecond
 
 	// oddTime is how long a server whose words make no sense has to answer all the same.
-	oddTime = 300 * time.Millisecond
+	oddTime = time.Second
 
 	// togetherTime is within what the answers to both questions come together.
 	togetherTime = 100 * time.Millisecond
