@@ -33,58 +33,39 @@ type eras = mcpconn.Eras
 // dialDefault is the default of [Options.Dial].
 func (p *Pool) dialDefault(ctx context.Context, s *session) (Client, error) {
 	c := &defaultClient{redact: s.group.redact}
-	var err error
-	if s.srv.IsHTTP() {
-		err = c.connected(httpconn.Dial(ctx, p.httpConfig(s)))
-	} else {
-		err = c.connected(mcpconn.Dial(ctx, p.childConfig(ctx, s)))
-	}
-	if err != nil {
-		return nil, err
-	}
-	return c, nil
-}
-
-// connected takes what a Dial has returned.
-func (c *defaultClient) connected(opened conn, err error) error {
-	if err != nil {
-		return c.error(err)
-	}
-	c.conn = opened
-	return nil
-}
-
-func (p *Pool) httpConfig(s *session) httpconn.Config {
-	return httpconn.Config{
-		URL:            s.srv.URL,
-		Header:         s.srv.Header,
-		Web:            &p.web,
+	cfg := rpc.Config{
 		Era:            rpc.Era(s.srv.Protocol),
 		ClientInfo:     p.opts.clientInfo(),
 		Hurry:          s.hurry,
 		Handlers:       p.handlersOf(s),
 		UnknownContent: unknownContent,
-		OnPanic:        p.handlerPanicked(s),
+		OnPanic: func(v any, stack []byte) {
+			p.log(slog.LevelError, "mcppool: a handler panicked", s,
+				slog.String("panic", panicText(v)), slog.String("stack", string(stack)))
+		},
 	}
+	var err error
+	if s.srv.IsHTTP() {
+		c.conn, err = httpconn.Dial(ctx, httpconn.Config{URL: s.srv.URL, Header: s.srv.Header, Web: &p.web, Config: cfg})
+	} else {
+		c.conn, err = mcpconn.Dial(ctx, p.childConfig(ctx, s, cfg))
+	}
+	if err != nil {
+		return nil, c.error(err)
+	}
+	return c, nil
 }
 
-func (p *Pool) childConfig(ctx context.Context, s *session) mcpconn.Config {
+func (p *Pool) childConfig(ctx context.Context, s *session, common rpc.Config) mcpconn.Config {
 	srv, secrets := &s.srv, s.group.redact
 	cfg := mcpconn.Config{
-		Command:        srv.Command,
-		Args:           srv.Args,
-		Env:            childenv.Build(p.opts.InheritEnv, srv.Env),
-		Dir:            srv.Dir,
-		Era:            rpc.Era(srv.Protocol),
-		Eras:           &p.eras,
-		EraKey:         s.group.command,
-		ClientInfo:     p.opts.clientInfo(),
+		Config:  common,
+		Command: srv.Command, Args: srv.Args, Dir: srv.Dir,
+		Env:  childenv.Build(p.opts.InheritEnv, srv.Env),
+		Eras: &p.eras, EraKey: s.group.command,
 		MaxMessageSize: p.opts.maxMessageSize(),
 		CloseTimeout:   p.opts.closeTimeout(),
 		Traffic:        &p.traffic,
-		Hurry:          s.hurry,
-		Handlers:       p.handlersOf(s),
-		UnknownContent: unknownContent,
 		OnJunk: func(line []byte, total int) {
 			clean := secrets.Piece(string(line), false)
 			p.log(slog.LevelDebug, "mcppool: no message on stdout", s, slog.Int("lines", total), slog.String("line", clean))
@@ -92,8 +73,7 @@ func (p *Pool) childConfig(ctx context.Context, s *session) mcpconn.Config {
 				p.trace.Junk(s.origin(), clean, total)
 			}
 		},
-		OnPanic: p.handlerPanicked(s),
-		OnLost:  func() { p.lostSession(s) },
+		OnLost: func() { p.lostSession(s) },
 	}
 	if p.trace.ProcessStarted != nil {
 		cfg.OnStart = func(pid int) { p.trace.ProcessStarted(ctx, s.origin(), pid) }
@@ -104,14 +84,6 @@ func (p *Pool) childConfig(ctx context.Context, s *session) mcpconn.Config {
 		}
 	}
 	return cfg
-}
-
-// handlerPanicked logs what a handler of a session panicked with.
-func (p *Pool) handlerPanicked(s *session) func(v any, stack []byte) {
-	return func(v any, stack []byte) {
-		p.log(slog.LevelError, "mcppool: a handler panicked", s,
-			slog.String("panic", panicText(v)), slog.String("stack", string(stack)))
-	}
 }
 
 // callTool sets id, unless it is nil, to the request's.

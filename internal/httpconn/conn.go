@@ -28,23 +28,13 @@ import (
 	"github.com/mcppool/mcppool/internal/toolresult"
 )
 
-// Config says what to connect to. The funcs may be nil but for OnPanic; they run on
-// goroutines of the connection.
+// Config says what to connect to.
 type Config struct {
 	URL    string // streamable HTTP, or SSE where the path ends in "/sse"
 	Header map[string]string
 	Web    *Web
 
-	Era        rpc.Era
-	ClientInfo mcp.Implementation
-	// Hurry is when whoever asked for the connection loses patience, if that is
-	// before the end of the ctx of Dial. Zero for none.
-	Hurry time.Time
-
-	Handlers rpc.Handlers
-	// UnknownContent makes a block of a type that mcp-go doesn't know.
-	UnknownContent toolresult.Unknown
-	OnPanic        func(v any, stack []byte) // a handler panicked; required
+	rpc.Config
 }
 
 // probeTime bounds how long a server that is asked for its era may be silent; it is

@@ -35,8 +35,11 @@ func at(t testing.TB, h http.Handler, era rpc.Era) httpconn.Config {
 		ts.Close()
 	})
 	return httpconn.Config{
-		URL: ts.URL, Web: web, Era: era, ClientInfo: mcp.Implementation{Name: "test", Version: "1"},
-		OnPanic: func(v any, _ []byte) { panic(v) },
+		URL: ts.URL, Web: web,
+		Config: rpc.Config{
+			Era: era, ClientInfo: mcp.Implementation{Name: "test", Version: "1"},
+			OnPanic: func(v any, _ []byte) { panic(v) },
+		},
 	}
 }
 

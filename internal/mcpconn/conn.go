@@ -29,35 +29,26 @@ import (
 	"github.com/mcppool/mcppool/internal/toolresult"
 )
 
-// Config says what to start and what is called with what it says. The funcs may be
-// nil but for OnPanic; they run on goroutines of the connection, which Close waits for.
+// Config says what to start and what is called with what it says. Its own funcs may
+// be nil; they run on goroutines of the connection, which Close waits for.
 type Config struct {
 	Command string   // looked up on the PATH of Env
 	Args    []string // without the program's own name
 	Env     []string // the whole environment of the child
 	Dir     string   // its working directory; empty is the host's
 
-	Era    rpc.Era
+	rpc.Config
 	Eras   *Eras    // memory of the eras of commands, under EraKey; nil for none
 	EraKey [16]byte // stands for Command and Args
 
-	ClientInfo     mcp.Implementation
 	MaxMessageSize int           // in bytes; zero or less: 64 MiB
 	CloseTimeout   time.Duration // zero: 10 s
 	Traffic        *Traffic      // counts the bytes; nil for none
-	// Hurry is when whoever asked for the connection loses patience, if that is
-	// before the end of the ctx of Dial: a server of unknown era is then asked the
-	// second question sooner. Zero for none.
-	Hurry time.Time
 
-	Handlers rpc.Handlers
-	// UnknownContent makes a block of a type that mcp-go doesn't know.
-	UnknownContent toolresult.Unknown
-	OnStart        func(pid int)                // a child was started; some servers are twice, see dial.go
-	OnJunk         func(line []byte, total int) // see stdio.Config
-	OnStderr       func(line []byte)            // see stdio.Config
-	OnPanic        func(v any, stack []byte)    // see stdio.Config; required
-	OnLost         func()                       // see stdio.Config
+	OnStart  func(pid int)                // a child was started; some servers are twice, see dial.go
+	OnJunk   func(line []byte, total int) // see stdio.Config
+	OnStderr func(line []byte)            // see stdio.Config
+	OnLost   func()                       // see stdio.Config
 }
 
 // Traffic counts the bytes that go to children and come from them.

@@ -36,9 +36,11 @@ func child(t testing.TB, env ...string) mcpconn.Config {
 	return mcpconn.Config{
 		Command:      self,
 		Env:          append([]string{"GORACE=atexit_sleep_ms=0", "SYSTEMROOT=" + os.Getenv("SYSTEMROOT")}, env...),
-		ClientInfo:   mcp.Implementation{Name: "test", Version: "1"},
 		CloseTimeout: 2 * time.Second,
-		OnPanic:      func(v any, _ []byte) { panic(v) },
+		Config: rpc.Config{
+			ClientInfo: mcp.Implementation{Name: "test", Version: "1"},
+			OnPanic:    func(v any, _ []byte) { panic(v) },
+		},
 	}
 }
 

@@ -7,6 +7,7 @@ package rpc
 import (
 	"context"
 	"encoding/json"
+	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 )
@@ -47,6 +48,22 @@ type Conn interface {
 	RSS() (bytes int64, ok bool)
 	// Death is what is known of the end of a child, or of one that lives.
 	Death() Death
+}
+
+// Config is what connections of both kinds are told. The funcs run on goroutines of
+// the connection, which Close waits for.
+type Config struct {
+	Era        Era
+	ClientInfo mcp.Implementation
+	// Hurry is when whoever asked for the connection loses patience, if that is
+	// before the end of the ctx of its Dial: a server of unknown era is then asked the
+	// second question sooner. Zero for none.
+	Hurry    time.Time
+	Handlers Handlers
+	// UnknownContent makes a block of a type that mcp-go doesn't know. Nil makes a
+	// result with one an error.
+	UnknownContent func(typ string, raw json.RawMessage) mcp.Content
+	OnPanic        func(v any, stack []byte) // a handler panicked; required
 }
 
 // Death is how the process of a child ended, and its last words.
