@@ -8,8 +8,10 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/mcppool/mcppool/internal/childenv"
+	"github.com/mcppool/mcppool/internal/httpconn"
 	"github.com/mcppool/mcppool/internal/mcpconn"
 	"github.com/mcppool/mcppool/internal/redact"
+	"github.com/mcppool/mcppool/internal/rpc"
 )
 
 // Client is one open connection to a server. It is safe for concurrent use.
@@ -49,7 +51,7 @@ func isNotSent(err error) bool {
 
 // isConnectionError tells mcp-go's report of a broken transport from an error
 // of a server that is alive.
-func isConnectionError(err error) bool { return mcpconn.IsLost(err) }
+func isConnectionError(err error) bool { return httpconn.IsLost(err) }
 
 // Prober is implemented by a [Client] that knows a cheap way to find out whether
 // its server answers. An error means that it doesn't. Without it, a page of tools
@@ -92,45 +94,62 @@ func (c *conn) callTool(ctx context.Context, req *mcp.CallToolRequest, call *Cal
 	return c.client.CallTool(ctx, *req)
 }
 
-// defaultClient is a connection of internal/mcpconn as a [Client]. What it
-// inherits makes it an [Informer] and, but for the errors, a [FullClient].
+// defaultClient is a connection of internal/mcpconn or internal/httpconn as a
+// [Client]. What it inherits makes it an [Informer] and, but for the errors, a
+// [FullClient].
 type defaultClient struct {
-	*mcpconn.Conn
+	connection
 	redact *redact.Redactor
+}
+
+// connection is one with the typed requests of a server's offers.
+type connection interface {
+	rpc.Conn
+	FullClient
 }
 
 // dialDefault is the default of [Options.Dial].
 func (p *Pool) dialDefault(ctx context.Context, of *conn) (Client, error) {
-	srv := &of.srv
-	secrets := of.server.redact
-	c := &defaultClient{redact: secrets}
-	cfg := mcpconn.Config{
-		Command:        srv.Command,
-		Args:           srv.Args,
-		Dir:            srv.Dir,
-		URL:            srv.URL,
-		Header:         srv.Header,
-		Era:            mcpconn.Era(srv.Protocol),
-		Eras:           &p.eras,
-		EraKey:         of.server.command,
+	c := &defaultClient{redact: of.server.redact}
+	cfg := rpc.Config{
+		Era:            rpc.Era(of.srv.Protocol),
 		ClientInfo:     p.opts.clientInfo(),
-		MaxMessageSize: p.opts.maxMessageSize(),
-		CloseTimeout:   p.opts.closeTimeout(),
-		Traffic:        &p.traffic,
-		Web:            &p.web,
 		Hurry:          of.hurry,
 		Handlers:       p.handlersOf(of),
 		UnknownContent: unknownContent,
+		OnPanic: func(v any, stack []byte) {
+			p.log(slog.LevelError, "mcppool: a handler panicked", of,
+				slog.String("panic", panicText(v)), slog.String("stack", string(stack)))
+		},
+	}
+	var err error
+	if of.srv.IsHTTP() {
+		c.connection, err = httpconn.Dial(ctx, httpconn.Config{URL: of.srv.URL, Header: of.srv.Header, Web: &p.web, Config: cfg})
+	} else {
+		c.connection, err = mcpconn.Dial(ctx, p.childConfig(ctx, of, cfg))
+	}
+	if err != nil {
+		return nil, c.error(err)
+	}
+	return c, nil
+}
+
+func (p *Pool) childConfig(ctx context.Context, of *conn, common rpc.Config) mcpconn.Config {
+	srv, secrets := &of.srv, of.server.redact
+	cfg := mcpconn.Config{
+		Config:  common,
+		Command: srv.Command, Args: srv.Args, Dir: srv.Dir,
+		Env:  childenv.Build(p.opts.InheritEnv, srv.Env),
+		Eras: &p.eras, EraKey: of.server.command,
+		MaxMessageSize: p.opts.maxMessageSize(),
+		CloseTimeout:   p.opts.closeTimeout(),
+		Traffic:        &p.traffic,
 		OnJunk: func(line []byte, total int) {
 			clean := secrets.Piece(string(line), false)
 			p.log(slog.LevelDebug, "mcppool: no message on stdout", of, slog.Int("lines", total), slog.String("line", clean))
 			if p.trace.Junk != nil {
 				p.trace.Junk(of.origin(), clean, total)
 			}
-		},
-		OnPanic: func(v any, stack []byte) {
-			p.log(slog.LevelError, "mcppool: a handler panicked", of,
-				slog.String("panic", panicText(v)), slog.String("stack", string(stack)))
 		},
 		OnLost: func() { p.lost(of) },
 	}
@@ -142,25 +161,18 @@ func (p *Pool) dialDefault(ctx context.Context, of *conn) (Client, error) {
 			p.trace.Stderr(of.origin(), secrets.Piece(string(line), false))
 		}
 	}
-	if !srv.IsHTTP() {
-		cfg.Env = childenv.Build(p.opts.InheritEnv, srv.Env)
-	}
-	var err error
-	if c.Conn, err = mcpconn.Dial(ctx, cfg); err != nil {
-		return nil, c.error(err)
-	}
-	return c, nil
+	return cfg
 }
 
 // callTool sets id, unless it is nil, to the request's.
 func (c *defaultClient) callTool(ctx context.Context, req *mcp.CallToolRequest, call *Call, id *int64) (*mcp.CallToolResult, error) {
-	r := mcpconn.ToolCall{
+	r := rpc.ToolCall{
 		Tool: req.Params.Name, Args: req.Params.RawArguments, Meta: call.Meta, OnProgress: call.OnProgress, ID: id,
 	}
 	if check := call.Check; check != nil {
 		r.Gate = func() error { return ask(check) }
 	}
-	res, err := c.Conn.CallTool(ctx, r)
+	res, err := c.connection.CallTool(ctx, r)
 	return res, c.error(err)
 }
 
@@ -170,13 +182,16 @@ func (c *defaultClient) CallTool(ctx context.Context, req mcp.CallToolRequest) (
 }
 
 func (c *defaultClient) ListTools(ctx context.Context, req mcp.ListToolsRequest) (*mcp.ListToolsResult, error) {
-	res, err := c.ListToolsByPage(ctx, req)
-	return res, c.error(err)
+	list, err := c.connection.ListTools(ctx, req)
+	if err != nil {
+		return nil, c.error(err)
+	}
+	return &list.ListToolsResult, nil
 }
 
-func (c *defaultClient) Probe(ctx context.Context) error { return c.error(c.Conn.Probe(ctx)) }
+func (c *defaultClient) Probe(ctx context.Context) error { return c.error(c.connection.Probe(ctx)) }
 
-func (c *defaultClient) Close() error { return c.error(c.Conn.Close()) }
+func (c *defaultClient) Close() error { return c.error(c.connection.Close()) }
 
 func (c *defaultClient) process() (pid int, stderr string) {
 	_, stderr = c.death()
@@ -184,8 +199,8 @@ func (c *defaultClient) process() (pid int, stderr string) {
 }
 
 func (c *defaultClient) death() (exit, stderr string) {
-	exit, stderr = c.Conn.Death()
-	return exit, cleanTail(c.redact, stderr)
+	d := c.Death()
+	return d.Exit, cleanTail(c.redact, d.Stderr)
 }
 
 // cleanTail is what may be shown of the last that a server wrote to stderr: its
@@ -203,10 +218,10 @@ func (c *defaultClient) error(err error) error {
 		return nil // before the variables below, which go to the heap
 	}
 	var (
-		config  *mcpconn.ConfigError
-		start   *mcpconn.StartError
-		answer  *mcpconn.RPCError
-		notSent *mcpconn.NotSentError
+		config  *rpc.ConfigError
+		start   *rpc.StartError
+		answer  *rpc.Error
+		notSent *rpc.NotSentError
 	)
 	switch {
 	case errors.As(err, &config):

@@ -11,8 +11,8 @@ import (
 
 	"github.com/mcppool/mcppool/internal/backoff"
 	"github.com/mcppool/mcppool/internal/childenv"
-	"github.com/mcppool/mcppool/internal/mcpconn"
 	"github.com/mcppool/mcppool/internal/poolstate"
+	"github.com/mcppool/mcppool/internal/rpc"
 )
 
 // Version is the version of this module.
@@ -208,7 +208,7 @@ func (c *conn) borrowedOrigin() Origin {
 }
 
 // handlersOf are the handlers for one session.
-func (p *Pool) handlersOf(of *conn) (c mcpconn.Handlers) {
+func (p *Pool) handlersOf(of *conn) (c rpc.Handlers) {
 	h := &p.opts.Handlers
 	if h.Sampling != nil {
 		c.Sampling = func(ctx context.Context, req mcp.CreateMessageRequest) (*mcp.CreateMessageResult, error) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/mcppool/mcppool/internal/httpconn"
 	"github.com/mcppool/mcppool/internal/mcpconn"
 	"github.com/mcppool/mcppool/internal/poolstate"
 )
@@ -28,7 +29,7 @@ type Pool struct {
 	eras  mcpconn.Eras
 	// traffic counts the bytes of all processes.
 	traffic mcpconn.Traffic
-	web     mcpconn.Web // connections to servers at a URL
+	web     httpconn.Web // connections to servers at a URL
 	// empty is closed once the pool is closed and has no session left.
 	empty chan struct{}
 	// wg counts the goroutines of the pool: connects, closes and those of reaper.go.

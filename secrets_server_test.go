@@ -116,7 +116,7 @@ func serveLeaky() {
 			case "refuse oddly": // what is no error object is told in part
 				answer("error", "["+quoted(straddle(token, 256-2))+"]")
 			case "undecodable":
-				answer("result", `{"content":`+quoted(said)+`}`)
+				answer("result", `{"inputRequests":{"a":{"method":`+quoted(said)+`}}}`)
 			case "notify":
 				fmt.Printf(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":%s}}`+"\n", quoted(said))
 				answer("result", text+"}")
@@ -131,7 +131,7 @@ func serveLeaky() {
 				fmt.Fprint(os.Stderr, "dying with ", token[:len(token)/2])
 				os.Exit(7)
 			case "die garbled":
-				fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":%s`+"\n", req.ID, said)
+				fmt.Printf(`{"jsonrpc":"2.0","result":%s`+"\n", said)
 				os.Exit(7)
 			}
 		default:

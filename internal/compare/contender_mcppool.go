@@ -132,7 +132,7 @@ func (s connSession) call(ctx context.Context, tool string, args any) (reply, er
 			return reply{}, err
 		}
 	}
-	answer, err := s.conn.Call(ctx, stdio.Request{Tool: tool, Args: raw})
+	answer, err := s.conn.Call(ctx, stdio.ToolCall{Tool: tool, Args: raw})
 	if err != nil {
 		return reply{}, err
 	}

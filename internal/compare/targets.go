@@ -45,9 +45,10 @@ func goals() []goal {
 			atMost(row+": bytes", 700, of(row, pool, bytesPer)),
 			atMost(row+": CPU ÷ mcp-go's", 0.4, ratio(row, pool, cpuPer)))
 	}
-	for _, row := range []string{rowMany, rowManyModern} {
-		all = append(all, atLeast(row+": rate ÷ mcp-go's", 4, ratio(row, poolShared, rate)))
-	}
+	all = append(all,
+		atLeast(rowMany+": rate ÷ mcp-go's", 4, ratio(rowMany, poolShared, rate)),
+		atLeast(rowManyModern+": rate ÷ mcp-go's", 6, ratio(rowManyModern, poolShared, rate)),
+		atMost(rowText(mB)+": bytes allocated ÷ bytes of the result", 1.1, of(rowText(mB), pool, func(s sample) float64 { return bytesPer(s) / mB })))
 	for _, name := range []func(int) string{rowText, rowImage} {
 		for _, n := range sizes {
 			all = append(all, atLeast(name(n)+": rate ÷ mcp-go's", 12, ratio(name(n), pool, rate)))

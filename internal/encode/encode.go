@@ -15,8 +15,13 @@ var empty = []byte("{}")
 // only make the line longer. An empty or nil map[string]any is {}.
 // The result must not be changed.
 func JSON(v any) ([]byte, error) {
-	if m, ok := v.(map[string]any); ok && len(m) == 0 {
-		return empty, nil
+	if m, ok := v.(map[string]any); ok {
+		if len(m) == 0 {
+			return empty, nil
+		}
+		if raw, ok := plain(m); ok {
+			return raw, nil
+		}
 	}
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

@@ -2,7 +2,6 @@ package frame
 
 import (
 	"strconv"
-	"unicode/utf8"
 
 	"github.com/mcppool/mcppool/internal/jsonscan"
 )
@@ -25,7 +24,7 @@ func AppendNotification(dst []byte, method string, params []byte) []byte {
 }
 
 func appendMethod(dst []byte, method string, params []byte) []byte {
-	dst = appendString(dst, method)
+	dst = jsonscan.AppendString(dst, method)
 	if params != nil {
 		dst = append(dst, `,"params":`...)
 		dst = jsonscan.AppendLine(dst, params)
@@ -33,22 +32,33 @@ func appendMethod(dst []byte, method string, params []byte) []byte {
 	return append(dst, "}\n"...)
 }
 
-// AppendToolCall appends a tools/call request. Args nil is sent as {}, since
-// there are servers that refuse a call without arguments; meta may be nil.
-func AppendToolCall(dst []byte, id int64, name string, args, meta []byte) []byte {
+// ToolCall is the params of a tools/call, whose raw JSON may be nil.
+type ToolCall struct {
+	Name string
+	Args []byte // nil is sent as {}, since there are servers that refuse a call without
+	Meta []byte // the object "_meta"
+	More []byte // further members, without the braces
+}
+
+// AppendToolCall appends a tools/call request.
+func AppendToolCall(dst []byte, id int64, call ToolCall) []byte {
 	dst = append(dst, `{"jsonrpc":"2.0","id":`...)
 	dst = strconv.AppendInt(dst, id, 10)
 	dst = append(dst, `,"method":"tools/call","params":{"name":`...)
-	dst = appendString(dst, name)
+	dst = jsonscan.AppendString(dst, call.Name)
 	dst = append(dst, `,"arguments":`...)
-	if args == nil {
+	if call.Args == nil {
 		dst = append(dst, "{}"...)
 	} else {
-		dst = jsonscan.AppendLine(dst, args)
+		dst = jsonscan.AppendLine(dst, call.Args)
 	}
-	if meta != nil {
+	if call.Meta != nil {
 		dst = append(dst, `,"_meta":`...)
-		dst = jsonscan.AppendLine(dst, meta)
+		dst = jsonscan.AppendLine(dst, call.Meta)
+	}
+	if call.More != nil {
+		dst = append(dst, ',')
+		dst = jsonscan.AppendLine(dst, call.More)
 	}
 	return append(dst, "}}\n"...)
 }
@@ -69,7 +79,7 @@ func AppendError(dst, rawID []byte, code int, message string, data []byte) []byt
 	dst = append(dst, `,"error":{"code":`...)
 	dst = strconv.AppendInt(dst, int64(code), 10)
 	dst = append(dst, `,"message":`...)
-	dst = appendString(dst, message)
+	dst = jsonscan.AppendString(dst, message)
 	if data != nil {
 		dst = append(dst, `,"data":`...)
 		dst = jsonscan.AppendLine(dst, data)
@@ -83,46 +93,4 @@ func appendAnswer(dst, rawID []byte) []byte {
 		return append(dst, "null"...)
 	}
 	return jsonscan.AppendLine(dst, rawID)
-}
-
-// appendString appends s as a JSON string. Bytes that aren't UTF-8 become
-// U+FFFD. U+2028 and U+2029 are escaped: some programs end a line at them.
-func appendString(dst []byte, s string) []byte {
-	const hex = "0123456789abcdef"
-	dst = append(dst, '"')
-	run := 0 // s[run:i] needs no escape
-	for i := 0; i < len(s); {
-		c := s[i]
-		if c < utf8.RuneSelf {
-			if c >= ' ' && c != '"' && c != '\\' {
-				i++
-				continue
-			}
-			dst = append(dst, s[run:i]...)
-			switch c {
-			case '"', '\\':
-				dst = append(dst, '\\', c)
-			case '\n':
-				dst = append(dst, `\n`...)
-			case '\r':
-				dst = append(dst, `\r`...)
-			case '\t':
-				dst = append(dst, `\t`...)
-			default:
-				dst = append(dst, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
-			}
-			i++
-			run = i
-			continue
-		}
-		r, n := utf8.DecodeRuneInString(s[i:])
-		if r == utf8.RuneError || r == '\u2028' || r == '\u2029' {
-			dst = append(dst, s[run:i]...)
-			dst = append(dst, '\\', 'u', hex[r>>12], hex[r>>8&15], hex[r>>4&15], hex[r&15])
-			run = i + n
-		}
-		i += n
-	}
-	dst = append(dst, s[run:]...)
-	return append(dst, '"')
 }

@@ -20,8 +20,9 @@ func TestAppendWritesOneLineOfJSON(t *testing.T) {
 		{frame.AppendRequest(nil, -1, "x", broken), `{"jsonrpc":"2.0","id":-1,"method":"x","params":{  "a": 1 }}`},
 		{frame.AppendNotification(nil, "notifications/initialized", nil), `{"jsonrpc":"2.0","method":"notifications/initialized"}`},
 		{frame.AppendNotification(nil, "n", broken), `{"jsonrpc":"2.0","method":"n","params":{  "a": 1 }}`},
-		{frame.AppendToolCall(nil, 7, "t", nil, nil), `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"t","arguments":{}}}`},
-		{frame.AppendToolCall(nil, 7, "a\"b", broken, broken), `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"a\"b","arguments":{  "a": 1 },"_meta":{  "a": 1 }}}`},
+		{frame.AppendToolCall(nil, 7, frame.ToolCall{Name: "t"}), `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"t","arguments":{}}}`},
+		{frame.AppendToolCall(nil, 7, frame.ToolCall{Name: "a\"b", Args: broken, Meta: broken}), `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"a\"b","arguments":{  "a": 1 },"_meta":{  "a": 1 }}}`},
+		{frame.AppendToolCall(nil, 7, frame.ToolCall{Name: "t", More: []byte(`"a":1,` + "\n" + `"b":2`)}), `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"t","arguments":{},"a":1, "b":2}}`},
 		{frame.AppendResult(nil, []byte(`"x"`), []byte(`{}`)), `{"jsonrpc":"2.0","id":"x","result":{}}`},
 		{frame.AppendResult(nil, []byte("[\r7]"), []byte(`{}`)), `{"jsonrpc":"2.0","id":[ 7],"result":{}}`},
 		{frame.AppendResult(nil, nil, broken), `{"jsonrpc":"2.0","id":null,"result":{  "a": 1 }}`},
@@ -40,7 +41,7 @@ func TestNamesReadBackAsEncodingJSONWouldWriteThem(t *testing.T) {
 		all.WriteRune(r)
 	}
 	for _, name := range []string{"", "plain", "q\"b\\s/", "\x00\x1f\x7f\n\r\t\b\f", "é日😀", "\u2028\u2029", "\xff", "a\xe4\xb8b", "\xed\xa0\x80", "\ufffd", all.String()} {
-		line := frame.AppendToolCall(nil, 7, name, nil, nil)
+		line := frame.AppendToolCall(nil, 7, frame.ToolCall{Name: name})
 		require.Equal(t, 1, strings.Count(string(line), "\n"))
 		var got struct{ Params struct{ Name string } }
 		require.NoError(t, json.Unmarshal(line, &got))
@@ -55,5 +56,5 @@ func TestNamesReadBackAsEncodingJSONWouldWriteThem(t *testing.T) {
 
 func TestAToolCallIntoABigEnoughBufferAllocatesNothing(t *testing.T) {
 	buf, args := make([]byte, 0, 1024), []byte(`{"a":1}`)
-	require.Zero(t, testing.AllocsPerRun(100, func() { buf = frame.AppendToolCall(buf[:0], 7, "echo", args, nil) }))
+	require.Zero(t, testing.AllocsPerRun(100, func() { buf = frame.AppendToolCall(buf[:0], 7, frame.ToolCall{Name: "echo", Args: args}) }))
 }

@@ -44,6 +44,6 @@ func BenchmarkAppendToolCall(b *testing.B) {
 	var buf []byte
 	b.ReportAllocs()
 	for b.Loop() {
-		buf = frame.AppendToolCall(buf[:0], 12345, "get_weather", args, nil)
+		buf = frame.AppendToolCall(buf[:0], 12345, frame.ToolCall{Name: "get_weather", Args: args})
 	}
 }

@@ -41,6 +41,7 @@ const variable = "MCPPOOL_HOSTILE"
 //	bigline=N         at a call, a line of N bytes without end
 //	stderr=N          writes so many bytes to stderr at the start
 //	nullid            answers a call with an error whose id is null
+//	refusenotes       answers a notification with errors without an id
 //
 // What it doesn't do:
 //

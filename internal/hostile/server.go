@@ -139,6 +139,10 @@ func (s *server) note(m message) {
 	if m.Method == "notifications/initialized" && s.traits["die"] == "initialized" {
 		s.die()
 	}
+	if s.has("refusenotes") {
+		s.send([]byte(`{"jsonrpc":"2.0","id":null,"error":{"code":-32601,"message":"Method not found: ` + m.Method + `"}}`))
+		s.send([]byte(`{"jsonrpc":"2.0","error":{"code":-32601,"message":"Method not found: ` + m.Method + `"}}`))
+	}
 	entry := m.Method
 	if m.Method == "notifications/cancelled" {
 		var p struct{ RequestID json.RawMessage }

@@ -36,6 +36,7 @@ type arguments struct {
 //	pings {n}      pings the client so often without waiting
 //	stderr {text}  writes it to stderr
 //	junk {n}       so many lines that are no message
+//	say {text}     writes the text in place of an answer, with the request's id for $ID
 func (s *server) call(m message) {
 	var p struct {
 		Name string
@@ -68,6 +69,8 @@ func (s *server) call(m message) {
 	switch p.Name {
 	case "echo":
 		text(a.Text)
+	case "say":
+		s.raw([]byte(strings.ReplaceAll(a.Text, "$ID", string(m.ID)) + "\n"))
 	case "count":
 		s.mu.Lock()
 		s.count++

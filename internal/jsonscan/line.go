@@ -21,6 +21,19 @@ func Object(text []byte) error {
 	return Valid(text)
 }
 
+// HasKey reports whether text, which is valid, is an object with that key.
+func HasKey(text []byte, name string) bool {
+	s := New(text)
+	s.Enter('{')
+	for key, ok := s.Key(); ok; key, ok = s.Key() {
+		if key.Decode() == name {
+			return true
+		}
+		s.Skip()
+	}
+	return false
+}
+
 // Line returns the same JSON on one line: line breaks, which valid JSON has
 // only between its tokens, become spaces. It returns text itself, not a copy,
 // if there are none.

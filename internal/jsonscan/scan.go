@@ -189,6 +189,9 @@ func (s *Scanner) SkipLong() ([]byte, Long) {
 	return raw, long
 }
 
+// Offset is how far s has come in its text, in bytes.
+func (s *Scanner) Offset() int { return s.pos }
+
 // Err returns the first error so far.
 func (s *Scanner) Err() error {
 	if s.err == nil {

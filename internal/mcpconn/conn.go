@@ -1,182 +1,195 @@
-// Package mcpconn connects to one MCP server, which runs as a child process or
-// is reached over HTTP. It is mcp-go's client with what that lacks:
+// Package mcpconn connects to an MCP server that runs as a child process: a client of
+// the protocol over internal/stdio.
 //
-//   - The transport of a child process is internal/stdio, and tools/call goes
-//     straight to it: encoded once, and its result decoded once.
-//   - JSON-RPC errors arrive whole, and results with blocks of unknown types do.
-//   - The era of the protocol is found out without a server paying for it with
-//     its life, and remembered.
-//   - Subscriptions are the same in both eras.
-//   - A probe says whether the server is alive in either era.
+//   - The era of the protocol is found out without a server paying for it with its
+//     life, and remembered, see greeting.go.
+//   - tools/call is encoded once and its result decoded once, see call.go.
+//   - What servers send is decoded by internal/decode, subscriptions are those of
+//     internal/streams, and what servers ask is answered by internal/rounds.
 //
-// It knows nothing of pools, and blanks no secrets: its errors hold what the
-// server and the system said.
+// It knows nothing of pools, and blanks no secrets: its errors hold what the server
+// and the system said.
 package mcpconn
 
 import (
 	"context"
 	"encoding/json"
 	"errors"
-	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/mark3labs/mcp-go/client"
-	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/mcppool/mcppool/internal/decode"
+	"github.com/mcppool/mcppool/internal/offers"
+	"github.com/mcppool/mcppool/internal/rounds"
+	"github.com/mcppool/mcppool/internal/rpc"
 	"github.com/mcppool/mcppool/internal/stdio"
+	"github.com/mcppool/mcppool/internal/streams"
+	"github.com/mcppool/mcppool/internal/toolresult"
 )
 
-// Config says what to connect to and who hears of what it says. Either Command
-// or URL is set. The funcs may be nil; they run on goroutines of the connection,
-// which Close waits for.
+// Config says what to start and what is called with what it says. Its own funcs may
+// be nil; they run on goroutines of the connection, which Close waits for.
 type Config struct {
 	Command string   // looked up on the PATH of Env
 	Args    []string // without the program's own name
 	Env     []string // the whole environment of the child
 	Dir     string   // its working directory; empty is the host's
 
-	URL    string // streamable HTTP, or SSE where the path ends in "/sse"
-	Header map[string]string
-	Web    *Web // required with URL
-
-	Era    Era
+	rpc.Config
 	Eras   *Eras    // memory of the eras of commands, under EraKey; nil for none
 	EraKey [16]byte // stands for Command and Args
 
-	ClientInfo     mcp.Implementation
-	MaxMessageSize int           // of a child, in bytes; zero or less: 64 MiB
-	CloseTimeout   time.Duration // of a child; zero: 10 s
-	Traffic        *Traffic      // counts the bytes of children; nil for none
-	// Hurry is when whoever asked for the connection loses patience, if that is
-	// before the end of the ctx of Dial: a server of unknown era is then asked
-	// for less time. Zero for none.
-	Hurry time.Time
+	MaxMessageSize int           // in bytes; zero or less: 64 MiB
+	CloseTimeout   time.Duration // zero: 10 s
+	Traffic        *Traffic      // counts the bytes; nil for none
 
-	Handlers Handlers
-	// UnknownContent makes a block of a type that mcp-go doesn't know.
-	UnknownContent func(typ string, raw json.RawMessage) mcp.Content
-	OnStart        func(pid int)                // a child was started; some are twice, see question
-	OnJunk         func(line []byte, total int) // see stdio.Config
-	OnStderr       func(line []byte)            // see stdio.Config
-	OnPanic        func(v any, stack []byte)    // see stdio.Config; required with Command
-	OnLost         func()                       // see stdio.Config; never called over HTTP
+	OnStart  func(pid int)                // a child was started; some servers are twice, see dial.go
+	OnJunk   func(line []byte, total int) // see stdio.Config
+	OnStderr func(line []byte)            // see stdio.Config
+	OnLost   func()                       // see stdio.Config
 }
 
 // Traffic counts the bytes that go to children and come from them.
 type Traffic = stdio.Traffic
 
-// StderrTail is how many bytes of stderr Death tells at most.
+// StderrTail is how many bytes of stderr, and of stdout, Death has at most.
 const StderrTail = stdio.DefaultStderrTail
-
-// Handlers answer what the server asks. A nil one isn't offered to it.
-type Handlers struct {
-	Sampling    func(ctx context.Context, req mcp.CreateMessageRequest) (*mcp.CreateMessageResult, error)
-	Elicitation func(ctx context.Context, req mcp.ElicitationRequest) (*mcp.ElicitationResult, error)
-	Roots       func(ctx context.Context) ([]mcp.Root, error)
-	// Notification gets all notifications but progress, one at a time and in order.
-	Notification func(n mcp.JSONRPCNotification)
-}
 
 // Conn is one connection. Its methods may be called from any goroutine.
 type Conn struct {
-	cfg    *Config
-	mcp    *client.Client
-	sender transport.Interface // below mcp
-	child  *stdio.Conn         // nil over HTTP
-	info   *mcp.InitializeResult
-	// meta is the _meta of the requests that don't go through mcp-go; nil in it
-	// on legacy connections.
-	meta     atomic.Pointer[requestMeta]
-	asked    *requestMeta // meta of the newest revision, made while the server starts; nil for none
+	offers.Methods
+	cfg      *Config
+	child    *stdio.Conn
+	info     *mcp.InitializeResult
+	meta     atomic.Pointer[rpc.RequestMeta] // nil in it on legacy connections
+	decoder  toolresult.Decoder
 	progress progressHandlers
-	streams  streams
-
-	life context.Context // of the streams
-
-	// Over HTTP, where a connection can't be lost: done is closed by Close, and
-	// end ends life.
-	done      chan struct{}
-	end       context.CancelFunc
-	closeOnce sync.Once
-	closeErr  error // written before done is closed
+	streams  *streams.Set
 }
 
-// Dial connects. Its ctx bounds the connecting, not the connection. Its errors
-// are [*ConfigError] and [*StartError]; nothing is left then.
-func Dial(ctx context.Context, cfg Config) (*Conn, error) {
-	if cfg.URL != "" {
-		return dialHTTP(ctx, &cfg)
+var _ rpc.Conn = (*Conn)(nil)
+
+// newConn starts a process. Nothing is sent yet.
+func newConn(cfg *Config, sc stdio.Config) (*Conn, error) {
+	c := &Conn{cfg: cfg}
+	c.Methods = offers.Of(c, cfg.UnknownContent)
+	c.decoder.Unknown = cfg.UnknownContent
+	sc.OnRequest = func(ctx context.Context, method string, params json.RawMessage) (any, error) {
+		return rounds.Serve(ctx, &cfg.Handlers, method, params)
 	}
-	return dialChild(ctx, &cfg)
+	// Notifications may come before the streams are made, but none that is theirs.
+	ready := make(chan struct{})
+	sc.OnNotification = func(method string, params json.RawMessage) {
+		<-ready
+		c.notified(method, params)
+	}
+	defer close(ready)
+	child, err := stdio.Start(sc)
+	if err != nil {
+		return nil, err
+	}
+	c.child = child
+	c.streams = streams.New(child.Ending(), c.listen)
+	return c, nil
 }
 
 // isModern reports the era, once the handshake is through.
 func (c *Conn) isModern() bool { return c.meta.Load() != nil }
 
-func (c *Conn) era() Era {
-	if c.isModern() {
-		return Modern
-	}
-	return Legacy
-}
-
 // Info is what the server said of itself. It must not be changed.
 func (c *Conn) Info() *mcp.InitializeResult { return c.info }
 
-// Pid is the process id of a child, 0 over HTTP.
-func (c *Conn) Pid() int {
-	if c.child == nil {
-		return 0
-	}
-	return c.child.Pid()
+// Pid is the process id of the child.
+func (c *Conn) Pid() int { return c.child.Pid() }
+
+// RSS is the resident memory of the child's process tree, in bytes. ok is false
+// where it can't be known: on other systems than Linux, after the end.
+func (c *Conn) RSS() (bytes int64, ok bool) { return c.child.RSS() }
+
+// Request makes one request, whose params are an object or nil.
+func (c *Conn) Request(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
+	return c.child.Request(ctx, method, c.meta.Load().In(params))
 }
 
-// RSS is the resident memory of a child's process tree, in bytes. ok is false
-// where it can't be known: over HTTP, on other systems than Linux, after the end.
-func (c *Conn) RSS() (bytes int64, ok bool) {
-	if c.child == nil {
-		return 0, false
+// ListTools is tools/list, one page of it.
+func (c *Conn) ListTools(ctx context.Context, req mcp.ListToolsRequest) (*rpc.ToolList, error) {
+	params, err := offers.Params(req.Params)
+	if err != nil {
+		return nil, err
 	}
-	return c.child.RSS()
+	raw, err := c.Request(ctx, string(mcp.MethodToolsList), params)
+	if err != nil {
+		return nil, err
+	}
+	return decode.Tools(raw)
 }
 
 // Probe reports whether the server is alive: nil, or why it isn't known to be.
 // It is asked what every living server of its era answers, ping or
 // server/discover, and an error is an answer.
 func (c *Conn) Probe(ctx context.Context) error {
-	req := transport.JSONRPCRequest{JSONRPC: mcp.JSONRPC_VERSION, ID: mcp.NewRequestId(probeID), Method: string(mcp.MethodPing)}
-	if m := c.meta.Load(); m != nil {
-		req.Method = string(mcp.MethodServerDiscover)
-		req.Params = map[string]any{"_meta": m.fields}
-		c.addHeader(&req)
+	method := string(mcp.MethodPing)
+	if c.isModern() {
+		method = string(mcp.MethodServerDiscover)
 	}
-	_, err := c.sender.SendRequest(ctx, req)
-	return plain(err)
+	_, err := c.Request(ctx, method, nil)
+	var (
+		refused *rpc.Error
+		unclear *rpc.AnswerError
+	)
+	if errors.As(err, &refused) || errors.As(err, &unclear) {
+		return nil
+	}
+	return err
 }
 
-// Ids of requests that don't go through mcp-go's client, which counts its own up
-// from 1. Over stdio every request gets another id in the end.
-const (
-	probeID  = "probe"
-	streamID = "listen-"
-	inputID  = "input"
-)
+// SetLevel sets the least severity of the log messages that the server sends. On
+// a legacy connection it is logging/setLevel; on a modern one every request after
+// it carries the level, and nothing is sent now.
+func (c *Conn) SetLevel(ctx context.Context, req mcp.SetLevelRequest) error {
+	for m := c.meta.Load(); m != nil; m = c.meta.Load() {
+		if c.meta.CompareAndSwap(m, m.WithLevel(req.Params.Level)) {
+			return nil
+		}
+	}
+	return c.tell(ctx, "logging/setLevel", req.Params)
+}
+
+// Subscribe asks to be told, as notifications/resources/updated, when a resource
+// changes. On a legacy connection it is resources/subscribe; on a modern one a
+// stream of its own, and Subscribe returns once the server has acknowledged it.
+// A second one for the same resource does nothing there.
+func (c *Conn) Subscribe(ctx context.Context, req mcp.SubscribeRequest) error {
+	if c.isModern() {
+		return c.streams.Subscribe(ctx, req.Params.URI)
+	}
+	return c.tell(ctx, "resources/subscribe", req.Params)
+}
+
+// Unsubscribe ends what Subscribe began.
+func (c *Conn) Unsubscribe(ctx context.Context, req mcp.UnsubscribeRequest) error {
+	if c.isModern() {
+		return c.streams.Unsubscribe(ctx, req.Params.URI)
+	}
+	return c.tell(ctx, "resources/unsubscribe", req.Params)
+}
+
+// tell makes a request whose result says nothing.
+func (c *Conn) tell(ctx context.Context, method string, params any) error {
+	raw, err := offers.Params(params)
+	if err == nil {
+		_, err = c.Request(ctx, method, raw)
+	}
+	return err
+}
 
 // Done is closed once the connection is lost for good, and by Close.
-func (c *Conn) Done() <-chan struct{} {
-	if c.child != nil {
-		return c.child.Done()
-	}
-	return c.done
-}
+func (c *Conn) Done() <-chan struct{} { return c.child.Done() }
 
 // Err says why, after Done.
 func (c *Conn) Err() error {
-	if c.child == nil {
-		return nil
-	}
 	err := c.child.Err()
 	var dead *stdio.DeadError
 	if errors.As(err, &dead) {
@@ -185,55 +198,22 @@ func (c *Conn) Err() error {
 	return err
 }
 
-// Death says how the process of a child ended, such as "exit status 3", empty if
-// it isn't known to have; and what it wrote to stderr last.
-func (c *Conn) Death() (exit, stderr string) {
-	if c.child == nil {
-		return "", ""
-	}
+// Death is how the process ended, if it is known to have, and its last words.
+func (c *Conn) Death() rpc.Death {
 	var dead *stdio.DeadError
 	if !errors.As(c.child.Err(), &dead) {
-		return "", c.child.StderrTail()
+		return rpc.Death{Stderr: c.child.StderrTail(), Stdout: c.child.StdoutTail()}
 	}
+	d := rpc.Death{Stderr: dead.StderrTail, Stdout: dead.StdoutTail}
 	if dead.Exited {
-		exit = dead.Exit.String()
+		d.Exit = dead.Exit.String()
 	}
-	return exit, dead.StderrTail
+	return d
 }
 
 // Close ends the connection and returns once nothing of it is left running.
 func (c *Conn) Close() error {
-	if c.child != nil {
-		err := c.child.Close()
-		c.streams.wait()
-		return err
-	}
-	c.closeOnce.Do(func() {
-		c.closeErr = c.mcp.Close()
-		c.end()
-		c.streams.wait()
-		close(c.done)
-	})
-	<-c.done
-	return plain(c.closeErr)
-}
-
-// notified gets the notifications of a child, in order.
-func (c *Conn) notified(method string, params json.RawMessage) {
-	if method == string(mcp.MethodNotificationProgress) {
-		c.progress.deliver(params)
-		return
-	}
-	if method == mcp.MethodNotificationSubscriptionsAcknowledged {
-		c.streams.acknowledged(params)
-	}
-	if c.cfg.Handlers.Notification == nil {
-		return
-	}
-	n := mcp.JSONRPCNotification{JSONRPC: mcp.JSONRPC_VERSION}
-	n.Method = method
-	if len(params) > 0 && json.Unmarshal(params, &n.Params) != nil {
-		n.Params = mcp.NotificationParams{} // params that aren't an object
-	}
-	c.cfg.Handlers.Notification(n)
+	err := c.child.Close()
+	c.streams.Wait()
+	return err
 }

@@ -1,6 +1,11 @@
 package mcpconn
 
-import "time"
+import (
+	"time"
+
+	"github.com/mcppool/mcppool/internal/rpc"
+	"github.com/mcppool/mcppool/internal/stdio"
+)
 
 // SetProbeTime sets how long a server may be silent, until the func it returns is
 // called.
@@ -10,16 +15,22 @@ func SetProbeTime(d time.Duration) (restore func()) {
 	return func() { probeTime = old }
 }
 
+// NotKnowingWhatIsUnread does as on the systems where that can't be known, until the
+// func it returns is called. An exit within soon may then be the question's doing.
+func NotKnowingWhatIsUnread(soon time.Duration) (restore func()) {
+	oldUnread, oldTime := unread, killTime
+	unread = func(*stdio.Conn) (int, bool) { return 0, false }
+	killTime = soon
+	return func() { unread, killTime = oldUnread, oldTime }
+}
+
 // MaxEras bounds what Eras remembers.
 const MaxEras = maxEras
 
-func (e *Eras) Of(command [16]byte) Era       { return e.get(command) }
-func (e *Eras) Set(command [16]byte, era Era) { e.set(command, era) }
-func (e *Eras) Len() int                      { return len(e.of) }
+func (e *Eras) Of(command [16]byte) rpc.Era       { return e.get(command).era }
+func (e *Eras) Set(command [16]byte, era rpc.Era) { e.set(command, memory{era: era}) }
+func (e *Eras) Len() int                          { return len(e.of) }
+func (e *Eras) Slow(command [16]byte) bool        { return e.get(command).slow }
 
 // Streams counts the resources that there is a stream for.
-func (c *Conn) Streams() int {
-	c.streams.mu.Lock()
-	defer c.streams.mu.Unlock()
-	return len(c.streams.ofResource)
-}
+func (c *Conn) Streams() int { return c.streams.Len() }

@@ -3,24 +3,23 @@ package mcpconn_test
 import (
 	"context"
 	"encoding/json"
-	"net/http/httptest"
 	"os"
 	"testing"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
-	"github.com/mark3labs/mcp-go/server"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
 	"github.com/mcppool/mcppool/internal/hostile"
 	"github.com/mcppool/mcppool/internal/mcpconn"
 	"github.com/mcppool/mcppool/internal/offering"
+	"github.com/mcppool/mcppool/internal/rpc"
 )
 
 func TestMain(m *testing.M) {
 	hostile.Main()
-	if offering.Main() || refusing() || streaming() || questioned() {
+	if offering.Main() || refusing() || streaming() || questioned() || inquiring() || oddly() {
 		return
 	}
 	goleak.VerifyTestMain(m)
@@ -37,32 +36,21 @@ func child(t testing.TB, env ...string) mcpconn.Config {
 	return mcpconn.Config{
 		Command:      self,
 		Env:          append([]string{"GORACE=atexit_sleep_ms=0", "SYSTEMROOT=" + os.Getenv("SYSTEMROOT")}, env...),
-		ClientInfo:   mcp.Implementation{Name: "test", Version: "1"},
 		CloseTimeout: 2 * time.Second,
-		OnPanic:      func(v any, _ []byte) { panic(v) },
+		Config: rpc.Config{
+			ClientInfo: mcp.Implementation{Name: "test", Version: "1"},
+			OnPanic:    func(v any, _ []byte) { panic(v) },
+		},
 	}
 }
 
 // full is the server that offers everything.
-func full(t testing.TB, era mcpconn.Era) mcpconn.Config {
+func full(t testing.TB, era rpc.Era) mcpconn.Config {
 	t.Helper()
 	name, value := offering.Env()
 	cfg := child(t, name+"="+value)
 	cfg.Era = era
 	return cfg
-}
-
-// overHTTP is the same server, over streamable HTTP.
-func overHTTP(t testing.TB, era mcpconn.Era) mcpconn.Config {
-	t.Helper()
-	ts := httptest.NewServer(server.NewStreamableHTTPServer(offering.New()))
-	web := new(mcpconn.Web)
-	t.Cleanup(func() {
-		web.Close()
-		ts.CloseClientConnections()
-		ts.Close()
-	})
-	return mcpconn.Config{URL: ts.URL, Web: web, Era: era, ClientInfo: mcp.Implementation{Name: "test", Version: "1"}}
 }
 
 // dial connects, and closes at the end of the test.
@@ -93,19 +81,18 @@ func kill(t testing.TB, c *mcpconn.Conn) {
 // say calls a tool and returns the text of its result.
 func say(t testing.TB, c *mcpconn.Conn, tool, args string) string {
 	t.Helper()
-	res, err := c.CallTool(within(t, soon), mcpconn.ToolCall{Tool: tool, Args: json.RawMessage(args)})
+	res, err := c.CallTool(within(t, soon), rpc.ToolCall{Tool: tool, Args: json.RawMessage(args)})
 	require.NoError(t, err)
 	require.Len(t, res.Content, 1)
 	return res.Content[0].(mcp.TextContent).Text
 }
 
-// everywhere is that server in each era over each transport.
-func everywhere(t testing.TB) map[string]mcpconn.Config {
+// bothEras is that server in each era.
+func bothEras(t testing.TB) map[string]mcpconn.Config {
 	t.Helper()
 	all := make(map[string]mcpconn.Config)
-	for _, era := range []mcpconn.Era{mcpconn.Legacy, mcpconn.Modern} {
-		all["child "+string(era)] = full(t, era)
-		all["HTTP "+string(era)] = overHTTP(t, era)
+	for _, era := range []rpc.Era{rpc.Legacy, rpc.Modern} {
+		all[string(era)] = full(t, era)
 	}
 	return all
 }
@@ -144,7 +131,7 @@ func refusing() bool {
 	}
 }
 
-func refuses(t testing.TB, era mcpconn.Era) mcpconn.Config {
+func refuses(t testing.TB, era rpc.Era) mcpconn.Config {
 	t.Helper()
 	cfg := child(t, "MCPCONN_REFUSING="+string(era))
 	cfg.Era = era

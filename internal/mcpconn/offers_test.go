@@ -11,23 +11,24 @@ import (
 
 	"github.com/mcppool/mcppool/internal/mcpconn"
 	"github.com/mcppool/mcppool/internal/offering"
+	"github.com/mcppool/mcppool/internal/rpc"
 )
 
 func TestInfoIsWhatTheServerSaidOfItself(t *testing.T) {
-	for name, cfg := range everywhere(t) {
+	for name, cfg := range bothEras(t) {
 		t.Run(name, func(t *testing.T) {
 			info := dial(t, cfg).Info()
 			require.Equal(t, "offering", info.ServerInfo.Name)
 			require.Equal(t, "1.2.3", info.ServerInfo.Version)
 			require.Equal(t, offering.Instructions, info.Instructions)
-			require.Equal(t, cfg.Era == mcpconn.Modern, mcp.IsModernProtocol(info.ProtocolVersion))
+			require.Equal(t, cfg.Era == rpc.Modern, mcp.IsModernProtocol(info.ProtocolVersion))
 			require.True(t, info.Capabilities.Resources.Subscribe)
 		})
 	}
 }
 
 func TestEverythingThatAServerOffersIsReached(t *testing.T) {
-	for name, cfg := range everywhere(t) {
+	for name, cfg := range bothEras(t) {
 		t.Run(name, func(t *testing.T) {
 			c, ctx := dial(t, cfg), within(t, soon)
 
@@ -74,7 +75,7 @@ func TestEverythingThatAServerOffersIsReached(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, []string{"Ada"}, completed.Completion.Values)
 
-			tools, err := c.ListToolsByPage(ctx, mcp.ListToolsRequest{})
+			tools, err := c.ListTools(ctx, mcp.ListToolsRequest{})
 			require.NoError(t, err)
 			require.NotEmpty(t, tools.NextCursor)
 			require.Empty(t, say(t, c, "subscribed", `{}`))
@@ -83,11 +84,11 @@ func TestEverythingThatAServerOffersIsReached(t *testing.T) {
 }
 
 func TestAJSONRPCErrorArrivesWhole(t *testing.T) {
-	for _, era := range []mcpconn.Era{mcpconn.Legacy, mcpconn.Modern} {
+	for _, era := range []rpc.Era{rpc.Legacy, rpc.Modern} {
 		c, ctx := dial(t, refuses(t, era)), within(t, soon)
 		check := func(method string, err error) {
 			t.Helper()
-			var answer *mcpconn.RPCError
+			var answer *rpc.Error
 			require.ErrorAs(t, err, &answer)
 			require.Equal(t, -32050, answer.Code)
 			require.Equal(t, "no "+method, answer.Message)
@@ -99,15 +100,15 @@ func TestAJSONRPCErrorArrivesWhole(t *testing.T) {
 		check("resources/read", err)
 		_, err = c.GetPrompt(ctx, mcp.GetPromptRequest{})
 		check("prompts/get", err)
-		_, err = c.CallTool(ctx, mcpconn.ToolCall{Tool: "t"})
+		_, err = c.CallTool(ctx, rpc.ToolCall{Tool: "t"})
 		check("tools/call", err)
-		method := map[mcpconn.Era]string{mcpconn.Legacy: "resources/subscribe", mcpconn.Modern: "subscriptions/listen"}[era]
+		method := map[rpc.Era]string{rpc.Legacy: "resources/subscribe", rpc.Modern: "subscriptions/listen"}[era]
 		check(method, c.Subscribe(ctx, mcp.SubscribeRequest{}))
 	}
 }
 
 func TestTheLogLevelHoldsForAllLaterRequests(t *testing.T) {
-	for _, era := range []mcpconn.Era{mcpconn.Legacy, mcpconn.Modern} {
+	for _, era := range []rpc.Era{rpc.Legacy, rpc.Modern} {
 		c := dial(t, full(t, era))
 		for _, level := range []mcp.LoggingLevel{mcp.LoggingLevelWarning, mcp.LoggingLevelDebug} {
 			var req mcp.SetLevelRequest
@@ -129,9 +130,8 @@ func updates(to chan<- string) func(mcp.JSONRPCNotification) {
 }
 
 func TestASubscriptionIsRealUntilItIsEnded(t *testing.T) {
-	for name, cfg := range everywhere(t) {
+	for name, cfg := range bothEras(t) {
 		t.Run(name, func(t *testing.T) {
-			overHTTP := cfg.URL != ""
 			told := make(chan string, 8)
 			cfg.Handlers.Notification = updates(told)
 			c, ctx := dial(t, cfg), within(t, 2*soon)
@@ -143,10 +143,8 @@ func TestASubscriptionIsRealUntilItIsEnded(t *testing.T) {
 			}
 			require.Equal(t, offering.URI+" note://2", say(t, c, "subscribed", `{}`))
 			require.Equal(t, "false", say(t, c, "touch", `{"uri":"note://3"}`))
-			if !overHTTP { // where mcp-go's server tells only the call at hand
-				require.Equal(t, "true", say(t, c, "touch", `{"uri":"note://2"}`))
-				require.Equal(t, "note://2", <-told)
-			}
+			require.Equal(t, "true", say(t, c, "touch", `{"uri":"note://2"}`))
+			require.Equal(t, "note://2", <-told)
 
 			unsub.Params.URI = "note://2"
 			require.NoError(t, c.Unsubscribe(ctx, unsub))
@@ -158,7 +156,7 @@ func TestASubscriptionIsRealUntilItIsEnded(t *testing.T) {
 }
 
 func TestSubscribingTwiceIsOneStreamOnAModernConnection(t *testing.T) {
-	c := dial(t, full(t, mcpconn.Modern))
+	c := dial(t, full(t, rpc.Modern))
 	var sub mcp.SubscribeRequest
 	sub.Params.URI = offering.URI
 	for range 2 {
@@ -176,7 +174,7 @@ func TestSubscribingTwiceIsOneStreamOnAModernConnection(t *testing.T) {
 
 func TestSubscriptionThatTheServerDoesNotGrantIsAnError(t *testing.T) {
 	cfg := child(t, "MCPCONN_STREAMING=1")
-	cfg.Era = mcpconn.Modern
+	cfg.Era = rpc.Modern
 	c := dial(t, cfg)
 	var sub mcp.SubscribeRequest
 	sub.Params.URI = "granted"
@@ -190,7 +188,7 @@ func TestSubscriptionThatTheServerDoesNotGrantIsAnError(t *testing.T) {
 func TestSubscriptionThatTheServerEndsCanBeMadeAgain(t *testing.T) {
 	acks := make(chan struct{}, 64)
 	cfg := child(t, "MCPCONN_STREAMING=1")
-	cfg.Era = mcpconn.Modern
+	cfg.Era = rpc.Modern
 	cfg.Handlers.Notification = func(mcp.JSONRPCNotification) { acks <- struct{}{} }
 	c := dial(t, cfg)
 	var sub mcp.SubscribeRequest
@@ -205,12 +203,12 @@ func TestSubscriptionThatTheServerEndsCanBeMadeAgain(t *testing.T) {
 }
 
 func TestAModernServerIsAskedToTellWhenItsToolsChange(t *testing.T) {
-	for _, era := range []mcpconn.Era{mcpconn.Legacy, mcpconn.Modern} {
+	for _, era := range []rpc.Era{rpc.Legacy, rpc.Modern} {
 		told := make(chan string, 8)
 		cfg := full(t, era)
 		cfg.Handlers.Notification = func(n mcp.JSONRPCNotification) { told <- n.Method }
 		c := dial(t, cfg)
-		if era == mcpconn.Modern {
+		if era == rpc.Modern {
 			require.Equal(t, mcp.MethodNotificationSubscriptionsAcknowledged, <-told)
 		}
 		say(t, c, "addtool", `{}`)
@@ -219,7 +217,7 @@ func TestAModernServerIsAskedToTellWhenItsToolsChange(t *testing.T) {
 }
 
 func TestCloseEndsASubscriptionThatIsAwaited(t *testing.T) {
-	cfg := full(t, mcpconn.Modern)
+	cfg := full(t, rpc.Modern)
 	var first atomic.Bool
 	entered, leave := make(chan struct{}), make(chan struct{})
 	cfg.Handlers.Notification = func(mcp.JSONRPCNotification) {

@@ -31,7 +31,7 @@ func benchmarkCall(b *testing.B, callers int, args string) {
 	var wg sync.WaitGroup
 	for range callers {
 		wg.Go(func() {
-			r := stdio.Request{Tool: "echo", Args: json.RawMessage(args)}
+			r := stdio.ToolCall{Tool: "echo", Args: json.RawMessage(args)}
 			for range left {
 				answer, err := c.Call(ctx, r)
 				if err != nil {

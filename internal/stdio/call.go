@@ -11,11 +11,12 @@ import (
 	"github.com/mcppool/mcppool/internal/jsonscan"
 )
 
-// Request is one tools/call.
-type Request struct {
+// ToolCall is one tools/call.
+type ToolCall struct {
 	Tool string
 	Args json.RawMessage // a JSON object; nil is sent as {}
 	Meta json.RawMessage // the object "_meta", nil for none
+	More json.RawMessage // further members of the params, without braces; nil for none
 
 	// Gate is asked right before the bytes go to the server, with all other
 	// writes waiting; an error of it refuses the call. It must be quick. It may
@@ -45,12 +46,13 @@ func (a Answer) Release() { a.o.free() }
 
 // Call calls a tool. The answer is to be released.
 //
-// Its errors are [*Error], the server's own; [*NotSentError], when nothing of
-// the request went out; ctx's, after which the server is told that the call is
-// cancelled; and [*DeadError]. After the latter two the tool may have run.
-func (c *Conn) Call(ctx context.Context, r Request) (Answer, error) {
+// Its errors are [*Error], the server's own; [*rpc.AnswerError]; [*NotSentError],
+// when nothing of the request went out; ctx's, after which the server is told that
+// the call is cancelled; and [*DeadError]. After all but NotSentError the tool may
+// have run.
+func (c *Conn) Call(ctx context.Context, r ToolCall) (Answer, error) {
 	if err := ctx.Err(); err != nil {
-		return Answer{}, &NotSentError{err}
+		return Answer{}, &NotSentError{Err: err}
 	}
 	o := c.newOutgoing()
 	o.id = c.ids.Add(1)
@@ -58,7 +60,8 @@ func (c *Conn) Call(ctx context.Context, r Request) (Answer, error) {
 		*r.ID = o.id
 	}
 	o.gate = r.Gate
-	o.frame = frame.AppendToolCall(o.grow(len(r.Tool)+len(r.Args)+len(r.Meta)), o.id, r.Tool, r.Args, r.Meta)
+	o.frame = frame.AppendToolCall(o.grow(len(r.Tool)+len(r.Args)+len(r.Meta)+len(r.More)), o.id,
+		frame.ToolCall{Name: r.Tool, Args: r.Args, Meta: r.Meta, More: r.More})
 	if err := c.roundTrip(ctx, o); err != nil {
 		return Answer{}, err
 	}
@@ -97,8 +100,8 @@ func (o *outgoing) grow(payload int) []byte {
 
 // free gives o back if nobody else refers to it.
 func (o *outgoing) free() {
-	putShared(o.shared)
-	o.shared = nil
+	putBuffer(o.lent)
+	o.lent = nil
 	if o.reuse {
 		*o = outgoing{ready: o.ready, frame: o.frame, kept: o.kept, try: o.try}
 		outgoings.Put(o)
@@ -112,7 +115,7 @@ func (c *Conn) roundTrip(ctx context.Context, o *outgoing) error {
 	if c.dead != nil {
 		dead := c.dead
 		c.mu.Unlock()
-		return &NotSentError{dead}
+		return &NotSentError{Err: dead}
 	}
 	c.awaitLocked(o)
 	free := c.reader.turns.whose == nobodys && !o.lasting
@@ -167,7 +170,7 @@ func (c *Conn) abandon(ctx context.Context, o *outgoing) error {
 	}
 	c.forgetLocked(o)
 	if !c.out.withdrawLocked(o) {
-		return &NotSentError{ctx.Err()}
+		return &NotSentError{Err: ctx.Err()}
 	}
 	c.count.abandoned.Add(1)
 	if !o.unnoticed {

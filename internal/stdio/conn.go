@@ -1,8 +1,8 @@
 // Package stdio connects to an MCP server that runs as a child process: JSON-RPC
 // messages, one a line, over its stdin and stdout.
 //
-// A [Conn] is a transport for mcp-go's client, which does the handshake and all
-// that is rare, and has a path of its own for tools/call.
+// A [Conn] makes requests, and has a path of its own for tools/call; it knows
+// nothing of what the other methods mean.
 //
 //   - No call outlives its ctx, whatever the server does. Writes never block a
 //     caller, see write.go.
@@ -18,18 +18,14 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"maps"
 	"math/rand/v2"
 	"os"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
 
-	"github.com/mark3labs/mcp-go/client/transport"
-	"github.com/mark3labs/mcp-go/mcp"
-
+	"github.com/mcppool/mcppool/internal/guests"
 	"github.com/mcppool/mcppool/internal/proc"
 )
 
@@ -61,15 +57,14 @@ type Config struct {
 	StderrTail     int           // bytes kept
 	Traffic        *Traffic      // counts bytes; nil for one of the Conn's own
 
-	// OnNotification is told each notification. If it is nil, the handler that
-	// mcp-go's client sets is.
+	// OnNotification is called with each notification.
 	OnNotification func(method string, params json.RawMessage)
 
 	// OnRequest answers what the server asks (sampling, roots, elicitation); an
 	// *Error is sent as it is, another error as an internal one. Up to
 	// maxServing run at once. ctx ends with the connection, or when the server
-	// cancels the request. ping never gets here. If it is nil, the handler that
-	// mcp-go's client sets is asked for the methods that it knows.
+	// cancels the request. ping never gets here. If it is nil, every method is
+	// refused as unknown.
 	OnRequest func(ctx context.Context, method string, params json.RawMessage) (result any, err error)
 
 	// OnJunk is told a line of stdout that is no message, cut to 256 bytes, and
@@ -93,19 +88,20 @@ type Config struct {
 type Conn struct {
 	cfg    Config
 	proc   *proc.Process // set under mu by Start, which the exit may overtake
-	stdin  rawFile
+	stdin  rawFile       // likewise
 	stdout rawFile
 	stderr stderrDrain
 	events eventQueue
 	server serving
+	guests guests.Group
+	junk   tail // the last lines of stdout that are no message
+	odd    oddity
 	reader *reader
 
 	ctx    context.Context // of the handlers of the server's requests
 	cancel context.CancelFunc
 
-	mcpNotification atomic.Pointer[func(mcp.JSONRPCNotification)]
-	mcpRequest      atomic.Pointer[transport.RequestHandler]
-
+	first int64 // id of the first request, less one
 	ids   atomic.Int64
 	count counters
 
@@ -122,6 +118,7 @@ type Conn struct {
 	pending map[int64]*outgoing
 	lasting int // subscriptions among them
 	out     writeQueue
+	unread  unread // at the exit
 
 	closeErr error // written before closed is closed
 }
@@ -137,7 +134,14 @@ func Start(cfg Config) (*Conn, error) {
 		closed:  make(chan struct{}),
 		pending: make(map[int64]*outgoing),
 	}
-	cfg.Proc.OnExit = func() { c.lose(ErrExited) }
+	c.first = firstID()
+	c.ids.Store(c.first)
+	c.junk.size = cfg.StderrTail
+	c.odd.found = make(chan struct{})
+	cfg.Proc.OnExit = func() {
+		c.noteUnread()
+		c.lose(ErrExited)
+	}
 	p, err := proc.Start(cfg.Proc)
 	if err != nil {
 		return nil, err
@@ -145,16 +149,16 @@ func Start(cfg Config) (*Conn, error) {
 	c.reader = newReader(c, p.Stdout)
 	c.mu.Lock()
 	c.proc = p
+	c.stdin, c.stdout = newRawFile(p.Stdin), newRawFile(p.Stdout)
 	exited := c.reason != nil
 	c.mu.Unlock()
 	if exited {
 		c.wakeReader()
 	}
 
-	c.ids.Store(firstID())
 	c.ctx, c.cancel = context.WithCancel(context.Background())
-	c.stdin, c.stdout = newRawFile(p.Stdin), newRawFile(p.Stdout)
 	c.events.handle, c.events.onPanic = c.handleEvent, c.handlerPanicked
+	c.guests.OnPanic = c.handlerPanicked
 	c.server.init(c)
 	c.stderr.start(c)
 	go c.reader.readAll()
@@ -211,124 +215,19 @@ func (c *Conn) RSS() (bytes int64, ok bool) { return c.proc.RSS() }
 // StderrTail returns what the server last wrote to its stderr.
 func (c *Conn) StderrTail() string { return c.stderr.tail.String() }
 
-// Kill ends the connection and the process tree without grace and without
-// waiting. Close is still to be called.
-func (c *Conn) Kill() {
-	c.lose(ErrKilled)
-	c.proc.Kill()
-}
+// StdoutTail returns the last lines that the server wrote to its stdout and that
+// are no message, each cut.
+func (c *Conn) StdoutTail() string { return c.junk.String() }
 
-// lose asks the reader to declare the connection lost. The first reason
-// counts.
-func (c *Conn) lose(reason error) {
-	c.mu.Lock()
-	if c.reason == nil {
-		c.reason = reason
-	}
-	started := c.proc != nil // otherwise Start will see the reason
-	c.mu.Unlock()
-	if started {
-		c.wakeReader()
-	}
-}
+// Go runs f, and after it in every case after, on a goroutine that Close waits for as
+// for a handler. It reports false and runs nothing once Close has come that far.
+func (c *Conn) Go(f, after func()) bool { return c.guests.Go(f, after) }
 
-func (c *Conn) wakeReader() {
-	if c.proc.Stdout.SetReadDeadline(longAgo) != nil {
-		// Without deadlines only the end of the tree wakes the reader.
-		c.proc.Kill()
-	}
-}
+// Emit has OnNotification called as if the server had sent a notification.
+func (c *Conn) Emit(method string) { c.events.push(event{method: method}) }
 
-// longAgo is a deadline that has passed.
-var longAgo = time.Unix(1, 0)
-
-// conclude declares the connection lost after the reader has read its last.
-func (c *Conn) conclude(cause error) {
-	c.mu.Lock()
-	if c.reason == nil {
-		c.reason = cause
-	}
-	reason := c.reason
-	c.mu.Unlock()
-
-	switch reason {
-	case ErrEOF, ErrBrokenPipe, ErrExited:
-		if closedWithin(c.proc.Exited(), reasonTime) {
-			reason = ErrExited
-		}
-	}
-	c.stderr.drain()
-	dead := &DeadError{Reason: reason, StderrTail: c.StderrTail()}
-	if closedWithin(c.proc.Exited(), 0) {
-		dead.Exited, dead.Exit = true, c.proc.Exit()
-	}
-	first := c.finish(dead)
-	c.seal()
-	c.proc.Drained()
-	if !dead.Exited {
-		c.proc.Kill()
-	}
-	if first && reason != ErrKilled && c.cfg.OnLost != nil {
-		c.cfg.OnLost()
-	}
-}
-
-// closedWithin waits for ch to be closed, at most d.
-func closedWithin(ch <-chan struct{}, d time.Duration) bool {
-	select {
-	case <-ch:
-		return true
-	default:
-	}
-	if d <= 0 {
-		return false
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ch:
-		return true
-	case <-timer.C:
-		return false
-	}
-}
-
-// finish fails all calls and closes Done. The first error counts, of which it
-// returns true: a loss and a Close that tie are both true.
-func (c *Conn) finish(dead *DeadError) bool {
-	c.mu.Lock()
-	if c.dead != nil {
-		c.mu.Unlock()
-		return false
-	}
-	c.dead = dead
-	failed := slices.Collect(maps.Values(c.pending))
-	clear(c.pending)
-	c.lasting = 0
-	for _, o := range failed {
-		o.err = dead
-		if !c.out.withdrawLocked(o) {
-			o.err = &NotSentError{dead}
-		}
-	}
-	c.mu.Unlock()
-
-	close(c.done)
-	c.cancel()
-	for _, o := range failed {
-		o.ready <- struct{}{}
-	}
-	return true
-}
-
-// seal ends all writing.
-func (c *Conn) seal() {
-	c.mu.Lock()
-	c.sealed = true
-	c.out.clearLocked()
-	c.mu.Unlock()
-	_ = c.proc.Stdin.SetWriteDeadline(longAgo) // an error tells that it is closed
-}
+// Ending returns a ctx that ends with the connection, for what runs on its behalf.
+func (c *Conn) Ending() context.Context { return c.ctx }
 
 // Close ends the connection and the process tree, as [proc.Process.Stop] does,
 // and returns once no process, goroutine or descriptor of it is left. Calls
@@ -348,14 +247,14 @@ func (c *Conn) seal() {
 func (c *Conn) Close() error {
 	c.closing.Do(func() {
 		deadline := time.Now().Add(c.cfg.CloseTimeout)
-		c.finish(&DeadError{Reason: ErrClosed, StderrTail: c.StderrTail()})
+		c.finish(c.death(ErrClosed))
 		c.flushOut(min(flushTime, c.cfg.CloseTimeout/4))
 		c.seal()
 		c.closeErr = c.proc.Stop(time.Until(deadline))
 		<-c.read
 		c.stderr.stop()
 		c.work.Wait()
-		handlers := [...]<-chan struct{}{c.events.close(), c.server.close()}
+		handlers := [...]<-chan struct{}{c.events.close(), c.server.close(), c.guests.Close()}
 		for _, idle := range handlers {
 			if !closedWithin(idle, time.Until(deadline)) {
 				c.closeErr = cmp.Or(c.closeErr, ErrHandlerRunning)
@@ -399,44 +298,8 @@ func (c *Conn) handleEvent(e event) {
 		c.cfg.OnJunk(e.params, e.junk)
 	case e.method == "":
 		c.cfg.OnStderr(e.params)
-	case c.cfg.OnNotification != nil:
-		c.cfg.OnNotification(e.method, e.params)
 	default:
-		if h := c.mcpNotification.Load(); h != nil {
-			(*h)(mcpNotification(e.method, e.params))
-		}
-	}
-}
-
-// Traffic counts the bytes of one connection or of many.
-type Traffic struct {
-	In  atomic.Int64 // read from stdout
-	Out atomic.Int64 // written to stdin
-}
-
-// Stats counts what a Conn has done.
-type Stats struct {
-	Junk          int64 // lines of stdout that are no message
-	Abandoned     int64 // calls given up by their ctx after they were sent
-	Late          int64 // answers that came for none: after their call was given up, or to no call
-	DroppedEvents int64 // notifications and log lines that no handler took in time
-	Refused       int64 // requests of the server refused or left unanswered because it asks too much
-	Panics        int64 // of handlers
-}
-
-type counters struct {
-	junk, abandoned, late, refused, panics atomic.Int64
-}
-
-// Stats returns the counts so far.
-func (c *Conn) Stats() Stats {
-	return Stats{
-		Junk:          c.count.junk.Load(),
-		Abandoned:     c.count.abandoned.Load(),
-		Late:          c.count.late.Load(),
-		DroppedEvents: c.events.drops(),
-		Refused:       c.count.refused.Load(),
-		Panics:        c.count.panics.Load(),
+		c.cfg.OnNotification(e.method, e.params)
 	}
 }
 

@@ -2,6 +2,7 @@ package stdio_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -12,11 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mark3labs/mcp-go/client"
-	"github.com/mark3labs/mcp-go/client/transport"
-	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mcppool/mcppool/internal/rpc"
 	"github.com/mcppool/mcppool/internal/stdio"
 )
 
@@ -29,17 +28,16 @@ func dead(t testing.TB, err, reason error) *stdio.DeadError {
 	var d *stdio.DeadError
 	require.ErrorAs(t, err, &d)
 	require.ErrorIs(t, err, reason)
-	require.ErrorIs(t, err, transport.ErrTransportClosed)
+	require.ErrorIs(t, err, rpc.ErrLost)
 	return d
 }
 
-func initialize(ctx context.Context, c *stdio.Conn, options ...client.ClientOption) (*client.Client, error) {
-	mc := client.NewClient(c, append(options, client.WithProtocolVersion("2025-06-18"))...)
-	if err := mc.Start(ctx); err != nil {
-		return nil, err
+func initialize(ctx context.Context, c *stdio.Conn) error {
+	_, err := c.Request(ctx, "initialize", json.RawMessage(`{"protocolVersion":"2025-06-18"}`))
+	if err == nil {
+		err = c.Notify(ctx, "notifications/initialized", nil)
 	}
-	_, err := mc.Initialize(ctx, mcp.InitializeRequest{})
-	return mc, err
+	return err
 }
 
 func TestDeathBeforeDuringAndAfterTheHandshakeSaysWhy(t *testing.T) {
@@ -47,7 +45,7 @@ func TestDeathBeforeDuringAndAfterTheHandshakeSaysWhy(t *testing.T) {
 		t.Run(when, func(t *testing.T) {
 			c := start(t, serverConfig(t, "die="+when))
 			var err error
-			within(t, soon, func() { _, err = initialize(t.Context(), c) })
+			within(t, soon, func() { err = initialize(t.Context(), c) })
 			d := dead(t, err, stdio.ErrExited)
 			require.True(t, d.Exited)
 			require.Equal(t, 3, d.Exit.Code)
@@ -58,13 +56,12 @@ func TestDeathBeforeDuringAndAfterTheHandshakeSaysWhy(t *testing.T) {
 	}
 	t.Run("initialized", func(t *testing.T) {
 		c := start(t, serverConfig(t, "die=initialized"))
-		_, err := initialize(t.Context(), c)
-		require.NoError(t, err)
+		require.NoError(t, initialize(t.Context(), c))
 		within(t, soon, func() { <-c.Done() })
 		d := dead(t, c.Err(), stdio.ErrExited)
 		require.Equal(t, "fatal: no database\n", d.StderrTail)
 
-		_, err = call(t.Context(), c, "echo", `{}`)
+		_, err := call(t.Context(), c, "echo", `{}`)
 		var not *stdio.NotSentError
 		require.ErrorAs(t, err, &not)
 		dead(t, err, stdio.ErrExited)
@@ -321,14 +318,14 @@ func TestAHandshakeIsNotCancelled(t *testing.T) {
 	c := start(t, serverConfig(t, "mute"))
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	_, err := c.SendRequest(ctx, transport.JSONRPCRequest{Method: "server/discover", Params: map[string]any{}})
+	_, err := c.Request(ctx, "server/discover", json.RawMessage(`{}`))
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	require.Empty(t, mustCall(t, c, "seen", `{}`))
 }
 
 func TestAStrictServerExitsAtAnUnknownMethodAndTheErrorSaysSo(t *testing.T) {
 	c := start(t, serverConfig(t, "strict"))
-	_, err := c.SendRequest(t.Context(), transport.JSONRPCRequest{Method: "server/discover"})
+	_, err := c.Request(t.Context(), "server/discover", nil)
 	d := dead(t, err, stdio.ErrExited)
 	require.Equal(t, 5, d.Exit.Code)
 	require.Equal(t, "unknown method server/discover\n", d.StderrTail)

@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/mark3labs/mcp-go/client/transport"
-	"github.com/mark3labs/mcp-go/mcp"
-
 	"github.com/mcppool/mcppool/internal/proc"
+	"github.com/mcppool/mcppool/internal/rpc"
 )
 
 // Why a connection was lost: the Reason of a [DeadError].
@@ -26,13 +24,14 @@ var (
 // is gone and a handler of the host still runs.
 var ErrHandlerRunning = errors.New("a handler has not returned")
 
-// DeadError says that the connection is lost for good. It unwraps to its
-// Reason and to mcp-go's transport.ErrTransportClosed.
+// DeadError says that the connection is lost for good. It unwraps to its Reason
+// and to [rpc.ErrLost].
 type DeadError struct {
 	Reason     error     // one of this package's sentinels, or an I/O error
 	Exited     bool      // Exit is known
 	Exit       proc.Exit // how the server's process ended
-	StderrTail string    // what it said last; may hold secrets, so it isn't part of the text
+	StderrTail string    // what it wrote last; may hold secrets, so it isn't part of the text
+	StdoutTail string    // the last of its stdout that is no message; likewise
 }
 
 func (e *DeadError) Error() string {
@@ -42,31 +41,16 @@ func (e *DeadError) Error() string {
 	return e.Reason.Error()
 }
 
-func (e *DeadError) Unwrap() []error {
-	return []error{e.Reason, transport.ErrTransportClosed}
-}
+func (e *DeadError) Unwrap() []error { return []error{e.Reason, rpc.ErrLost} }
 
-// NotSentError says that not one byte of the request went to the server.
-// Err is the end of the caller's ctx, the error of its Gate, or a [*DeadError].
-type NotSentError struct{ Err error }
+// The errors of requests; see the types.
+type (
+	Error        = rpc.Error
+	NotSentError = rpc.NotSentError
+)
 
-func (e *NotSentError) Error() string { return "not sent: " + e.Err.Error() }
-func (e *NotSentError) Unwrap() error { return e.Err }
-
-// Error is a JSON-RPC error: the server's answer to a call, or a handler's
-// answer to the server.
-type Error struct {
-	Code    int
-	Message string
-	Data    json.RawMessage // nil when there is none
-}
-
-func (e *Error) Error() string {
-	return fmt.Sprintf("JSON-RPC error %d: %s", e.Code, e.Message)
-}
-
-// decodeError reads the error member of an answer, as lenient as mcp-go is: it
-// may be a bare string. What is neither keeps its text.
+// decodeError reads the error member of an answer, which with some
+// servers is a bare string. What is neither keeps its text.
 func decodeError(raw []byte) *Error {
 	var obj struct {
 		Code    float64         `json:"code"`
@@ -78,9 +62,9 @@ func decodeError(raw []byte) *Error {
 	}
 	var text string
 	if json.Unmarshal(raw, &text) == nil {
-		return &Error{Code: mcp.INTERNAL_ERROR, Message: text}
+		return &Error{Code: rpc.CodeInternalError, Message: text}
 	}
-	return &Error{Code: mcp.INTERNAL_ERROR, Message: string(cut(raw, maxJunk))}
+	return &Error{Code: rpc.CodeInternalError, Message: string(cut(raw, maxJunk))}
 }
 
 // cut returns at most n bytes of b.

@@ -66,3 +66,18 @@ func ReadByCallers(c *Conn) bool {
 
 // BytesIn is how much of the server's stdout was read.
 func BytesIn(c *Conn) int64 { return c.cfg.Traffic.In.Load() }
+
+// FailedWriteIsNotSent reports whether a message is taken for not sent when the write
+// that may have reached it fails, where the system's count of a failed write is exact
+// or isn't.
+func FailedWriteIsNotSent(exact bool) bool {
+	defer func(old bool) { failedWriteIsExact = old }(failedWriteIsExact)
+	failedWriteIsExact = exact
+	c := &Conn{pending: make(map[int64]*outgoing)}
+	o := &outgoing{id: 1, frame: []byte("x\n"), ready: make(chan struct{}, 1)}
+	c.pending[1] = o
+	c.out.pushLocked(o)
+	c.out.takeLocked()
+	c.written(0, false)
+	return !c.out.withdrawLocked(o)
+}

@@ -3,6 +3,7 @@ package stdio
 import (
 	"bytes"
 	"sync"
+	"sync/atomic"
 )
 
 const (
@@ -11,13 +12,43 @@ const (
 	readChunk    = 64 << 10 // what a pipe gives at most in one read
 )
 
-// sharedBuffers are used by the connections that are busy now.
-var sharedBuffers = sync.Pool{New: func() any { return new([sharedBuffer]byte) }}
+// These are used by the connections that are busy now. The garbage collector takes
+// what nobody has used for a while.
+var (
+	sharedBuffers = sync.Pool{New: func() any { return new([sharedBuffer]byte) }}
+	largeBuffers  sync.Pool // of *[]byte, of any size beyond a shared one's
 
-func putShared(b *[sharedBuffer]byte) {
-	if b != nil {
-		sharedBuffers.Put(b)
+	// spareBuffer is one large buffer that is kept for good: results of a megabyte make
+	// the garbage collector run so often that it would take each before its next use.
+	spareBuffer atomic.Pointer[[]byte]
+)
+
+// maxSpareBuffer bounds the spareBuffer.
+const maxSpareBuffer = 2 << 20
+
+// putBuffer gives a buffer back that came from a lineBuffer, unless it is nil.
+func putBuffer(b []byte) {
+	switch {
+	case b == nil:
+	case cap(b) == sharedBuffer:
+		sharedBuffers.Put((*[sharedBuffer]byte)(b[:sharedBuffer]))
+	case cap(b) <= maxSpareBuffer && spareBuffer.CompareAndSwap(nil, &b):
+	default:
+		largeBuffers.Put(&b)
 	}
+}
+
+// largeBuffer returns a buffer of at least size bytes, and not of so many more that
+// few large lines would have the small ones keep much.
+func largeBuffer(size int) []byte {
+	b := spareBuffer.Swap(nil)
+	if b == nil {
+		b, _ = largeBuffers.Get().(*[]byte)
+	}
+	if b == nil || cap(*b) < size || cap(*b) > 4*size {
+		return make([]byte, size)
+	}
+	return (*b)[:size]
 }
 
 // lineBuffer cuts a byte stream into lines. It has a small buffer of its own,
@@ -29,10 +60,9 @@ type lineBuffer struct {
 	end     int
 	scanned int // buf[start:scanned] has no newline
 
-	small  []byte
-	shared *[sharedBuffer]byte // nil while it isn't used
-	limit  int                 // bytes of one line
-	hint   int                 // size of the last line that was given away: the next one grows in one step
+	small []byte
+	limit int // bytes of one line
+	hint  int // size of the last line that was given away: the next one grows in one step
 }
 
 func newLineBuffer(limit int) *lineBuffer {
@@ -81,7 +111,7 @@ func (l *lineBuffer) read(n int) { l.end += n }
 
 func (l *lineBuffer) grow() {
 	if len(l.buf) == smallBuffer {
-		l.share()
+		l.moveTo(sharedSlice())
 		return
 	}
 	size := min(max(2*len(l.buf), l.hint+readChunk), l.limit+readChunk)
@@ -89,9 +119,12 @@ func (l *lineBuffer) grow() {
 		l.moveTo(l.buf)
 		return
 	}
-	l.moveTo(make([]byte, size))
-	l.unshare()
+	old := l.buf
+	l.moveTo(largeBuffer(size))
+	putBuffer(old)
 }
+
+func sharedSlice() []byte { return sharedBuffers.Get().(*[sharedBuffer]byte)[:] }
 
 // large reports whether shrink would do something for an empty buffer.
 func (l *lineBuffer) large() bool { return len(l.buf) > smallBuffer }
@@ -99,44 +132,37 @@ func (l *lineBuffer) large() bool { return len(l.buf) > smallBuffer }
 // shrink goes back to the small buffer if nothing is held.
 func (l *lineBuffer) shrink() {
 	if l.start == l.end {
+		old := l.buf
 		l.moveTo(l.small)
-		l.unshare()
+		putBuffer(old)
 	}
 }
 
 // give leaves the buffer to the holder of a line in it, if the line fills a
-// good part of it and whatever follows is not much to move. A shared buffer
-// comes back with it, to be given to putShared when the line isn't needed any
-// more.
-func (l *lineBuffer) give(line int) (shared *[sharedBuffer]byte, given bool) {
+// good part of it and whatever follows is not much to move; otherwise it returns nil.
+// The buffer is to be given to putBuffer when the line isn't needed any more.
+func (l *lineBuffer) give(line int) (given []byte) {
 	held := l.end - l.start
 	switch {
-	case l.shared != nil && line >= max(keptFrame, held):
-		shared, l.shared = l.shared, nil
-	case l.shared == nil && len(l.buf) > smallBuffer && line >= len(l.buf)/4:
+	case len(l.buf) == smallBuffer:
+		return nil
+	case len(l.buf) == sharedBuffer && line < max(keptFrame, held):
+		return nil
+	case len(l.buf) > sharedBuffer && line < len(l.buf)/4:
+		return nil
+	case len(l.buf) > sharedBuffer:
 		l.hint = line
-	default:
-		return nil, false
 	}
+	given = l.buf
 	switch {
 	case held < smallBuffer/2:
 		l.moveTo(l.small)
 	case held < sharedBuffer/2:
-		l.share()
+		l.moveTo(sharedSlice())
 	default:
-		l.moveTo(make([]byte, 2*held))
+		l.moveTo(largeBuffer(max(2*held, sharedBuffer+1)))
 	}
-	return shared, true
-}
-
-func (l *lineBuffer) share() {
-	l.shared = sharedBuffers.Get().(*[sharedBuffer]byte)
-	l.moveTo(l.shared[:])
-}
-
-func (l *lineBuffer) unshare() {
-	putShared(l.shared)
-	l.shared = nil
+	return given
 }
 
 func (l *lineBuffer) moveTo(to []byte) {

@@ -131,10 +131,10 @@ func family(t testing.TB) []string {
 
 // call calls a tool and returns the text of its result.
 func call(ctx context.Context, c *stdio.Conn, tool, args string) (string, error) {
-	return request(ctx, c, stdio.Request{Tool: tool, Args: json.RawMessage(args)})
+	return request(ctx, c, stdio.ToolCall{Tool: tool, Args: json.RawMessage(args)})
 }
 
-func request(ctx context.Context, c *stdio.Conn, r stdio.Request) (string, error) {
+func request(ctx context.Context, c *stdio.Conn, r stdio.ToolCall) (string, error) {
 	answer, err := c.Call(ctx, r)
 	if err != nil {
 		return "", err

@@ -8,10 +8,12 @@ import (
 	"time"
 
 	"github.com/mcppool/mcppool/internal/frame"
+	"github.com/mcppool/mcppool/internal/rpc"
 )
 
 const (
-	maxJunk      = 256                    // bytes of a junk line that OnJunk is told
+	maxJunk      = 256                    // bytes of a junk line that OnJunk is called with
+	maxTailLine  = 1 << 10                // bytes of a junk line that are kept in the tail
 	junkInterval = 100 * time.Millisecond // between two calls of OnJunk
 )
 
@@ -115,7 +117,7 @@ func (r *reader) line(line []byte) {
 			r.junk(raw)
 		}
 	}
-	if !frame.Batch(line, each) && !frame.Salvage(line, each) {
+	if !frame.Batch(line, each) && !frame.Salvage(line, each) && !r.broken(line) {
 		r.junk(line)
 	}
 }
@@ -140,15 +142,10 @@ func (r *reader) answer(m *frame.Message) {
 	if o == nil {
 		r.mu.Unlock()
 		r.count.late.Add(1)
+		r.stray(m)
 		return
 	}
-	r.forgetLocked(o)
-	// The writer may not yet have noted that the message is out; then it still
-	// refers to it.
-	o.reuse = o.phase == phaseSent
-	if !o.reuse {
-		o.phase = phaseGone
-	}
+	r.endLocked(o)
 	r.mu.Unlock()
 
 	o.rpcErr = bytes.Clone(m.Error)
@@ -159,12 +156,44 @@ func (r *reader) answer(m *frame.Message) {
 	o.ready <- struct{}{}
 }
 
+// endLocked takes a call that has its answer out of the table.
+func (r *reader) endLocked(o *outgoing) {
+	r.forgetLocked(o)
+	// The writer may not yet have noted that the message is out; then it still
+	// refers to it.
+	o.reuse = o.phase == phaseSent
+	if !o.reuse {
+		o.phase = phaseGone
+	}
+	r.odd.heard = true
+}
+
+// broken fails the call that a line answers which isn't quite JSON, and reports
+// whether there is one.
+func (r *reader) broken(line []byte) bool {
+	id, wrong, ok := frame.Broken(line)
+	if !ok {
+		return false
+	}
+	r.mu.Lock()
+	o := r.pending[id]
+	if o == nil || !o.begun() {
+		r.mu.Unlock()
+		return false
+	}
+	r.endLocked(o)
+	r.mu.Unlock()
+	o.err = &rpc.AnswerError{Reason: wrong.Error()}
+	r.answered = true
+	o.ready <- struct{}{}
+	return true
+}
+
 // keep makes a result its caller's, for the line is the next one's soon.
 func (r *reader) keep(o *outgoing, result []byte) {
 	o.result = result
 	if r.alone {
-		var given bool
-		if o.shared, given = r.lines.give(len(result)); given {
+		if o.lent = r.lines.give(len(result)); o.lent != nil {
 			return
 		}
 	}
@@ -179,10 +208,10 @@ func (r *reader) keep(o *outgoing, result []byte) {
 }
 
 // callOfLocked finds the call that a message answers, among those of which the
-// server can have seen something. An error whose id is
-// null says that the server couldn't read a request: when only one is under
-// way, it is that one. With several it could be any of them, so none is failed
-// for it.
+// server can have seen something. An error whose id is null says that the server
+// couldn't read a request, if its code does: when only one is under way, it is that
+// one. With several it could be any of them, so none is failed for it. Other errors
+// without an id are what many servers say to notifications that they don't know.
 func (c *Conn) callOfLocked(m *frame.Message) *outgoing {
 	if m.ID.Kind == frame.Integer {
 		if o := c.pending[m.ID.Int]; o != nil && o.begun() {
@@ -190,7 +219,7 @@ func (c *Conn) callOfLocked(m *frame.Message) *outgoing {
 		}
 		return nil
 	}
-	if m.Error == nil || m.ID.Kind == frame.Other {
+	if m.Error == nil || m.ID.Kind == frame.Other || !unreadable(m.Error) {
 		return nil
 	}
 	var only *outgoing
@@ -206,11 +235,18 @@ func (c *Conn) callOfLocked(m *frame.Message) *outgoing {
 	return only
 }
 
+// unreadable reports whether an error says that a request couldn't be read, see
+// https://www.jsonrpc.org/specification#response_object.
+func unreadable(rpcErr []byte) bool {
+	code := decodeError(rpcErr).Code
+	return code == rpc.CodeParseError || code == rpc.CodeInvalidRequest
+}
+
 func (r *reader) notification(m *frame.Message) {
 	if m.Method == "notifications/cancelled" {
 		r.server.cancelled(m.Params)
 	}
-	if r.cfg.OnNotification == nil && r.mcpNotification.Load() == nil {
+	if r.cfg.OnNotification == nil {
 		return
 	}
 	r.events.push(event{method: m.Method, params: bytes.Clone(m.Params)})
@@ -218,6 +254,8 @@ func (r *reader) notification(m *frame.Message) {
 
 func (r *reader) junk(line []byte) {
 	total := r.count.junk.Add(1)
+	r.Conn.junk.write(append(bytes.Clone(cut(line, maxTailLine)), '\n'))
+	r.peculiar(line)
 	if r.cfg.OnJunk == nil {
 		return
 	}

@@ -8,10 +8,9 @@ import (
 	"runtime/debug"
 	"sync"
 
-	"github.com/mark3labs/mcp-go/client/transport"
-	"github.com/mark3labs/mcp-go/mcp"
-
+	"github.com/mcppool/mcppool/internal/encode"
 	"github.com/mcppool/mcppool/internal/frame"
+	"github.com/mcppool/mcppool/internal/rpc"
 )
 
 const (
@@ -179,17 +178,17 @@ func (s *serving) close() <-chan struct{} {
 func (c *Conn) answerTo(a *asked) []byte {
 	result, err := c.askHandler(a)
 	if err == nil {
-		raw, encodeErr := encode(result)
+		raw, encodeErr := encoded(result)
 		if encodeErr == nil {
 			return frame.AppendResult(nil, a.id, raw)
 		}
 		err = encodeErr
 	}
-	var rpc *Error
-	if !errors.As(err, &rpc) {
-		rpc = &Error{Code: mcp.INTERNAL_ERROR, Message: err.Error()}
+	var refusal *Error
+	if !errors.As(err, &refusal) {
+		refusal = &Error{Code: rpc.CodeInternalError, Message: err.Error()}
 	}
-	return frame.AppendError(nil, a.id, rpc.Code, rpc.Message, rpc.Data)
+	return frame.AppendError(nil, a.id, refusal.Code, refusal.Message, refusal.Data)
 }
 
 // askHandler calls the host's handler. Its panic is an answer too.
@@ -197,57 +196,19 @@ func (c *Conn) askHandler(a *asked) (result any, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			c.handlerPanicked(v, debug.Stack())
-			result, err = nil, &Error{Code: mcp.INTERNAL_ERROR, Message: "the client failed to answer"}
+			result, err = nil, &Error{Code: rpc.CodeInternalError, Message: "the client failed to answer"}
 		}
 	}()
 	if c.cfg.OnRequest != nil {
 		return c.cfg.OnRequest(a.ctx, a.method, a.params)
 	}
-	if h := c.mcpRequest.Load(); h != nil && mcpAnswers(a.method) {
-		return askMCP(a, *h)
-	}
-	return nil, &Error{Code: mcp.METHOD_NOT_FOUND, Message: "method not found: " + a.method}
+	return nil, &Error{Code: rpc.CodeMethodNotFound, Message: "method not found: " + a.method}
 }
 
-// mcpAnswers reports whether mcp-go's client knows a method; for others it has
-// the wrong error.
-func mcpAnswers(method string) bool {
-	switch method {
-	case "sampling/createMessage", "elicitation/create", "roots/list":
-		return true
-	}
-	return false
-}
-
-func askMCP(a *asked, handler transport.RequestHandler) (any, error) {
-	req := transport.JSONRPCRequest{
-		JSONRPC: mcp.JSONRPC_VERSION,
-		ID:      mcpID(a.id),
-		Method:  a.method,
-	}
-	if a.params != nil {
-		req.Params = a.params
-	}
-	resp, err := handler(a.ctx, req)
-	switch {
-	case err != nil:
-		return nil, err
-	case resp == nil:
-		return nil, errors.New("no answer")
-	case resp.Error != nil:
-		data, err := encode(resp.Error.Data)
-		if err != nil || string(data) == "null" {
-			data = nil
-		}
-		return nil, &Error{Code: resp.Error.Code, Message: resp.Error.Message, Data: data}
-	}
-	return resp.Result, nil
-}
-
-// encode encodes what isn't JSON already.
-func encode(v any) (json.RawMessage, error) {
+// encoded encodes what isn't JSON already.
+func encoded(v any) (json.RawMessage, error) {
 	if raw, ok := v.(json.RawMessage); ok && raw != nil {
 		return raw, nil
 	}
-	return json.Marshal(v)
+	return encode.JSON(v)
 }

@@ -12,9 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mark3labs/mcp-go/client"
-	"github.com/mark3labs/mcp-go/client/transport"
-	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mcppool/mcppool/internal/stdio"
@@ -54,7 +51,7 @@ func TestResultsStayAsTheyWereUntilTheyAreReleased(t *testing.T) {
 	var kept []stdio.Answer
 	var copies []string
 	for i := range 40 {
-		a, err := c.Call(t.Context(), stdio.Request{Tool: "big", Args: json.RawMessage(fmt.Sprintf(`{"n":%d}`, i*i*1000))})
+		a, err := c.Call(t.Context(), stdio.ToolCall{Tool: "big", Args: json.RawMessage(fmt.Sprintf(`{"n":%d}`, i*i*1000))})
 		require.NoError(t, err)
 		if i%2 == 0 {
 			kept, copies = append(kept, a), append(copies, string(a.Result))
@@ -86,7 +83,7 @@ func TestAnErrorWithoutIDFailsNoneOfSeveralCalls(t *testing.T) {
 	defer cancel()
 	ended := make(chan error, 2)
 	go func() {
-		_, err := c.SendRequest(ctx, transport.JSONRPCRequest{Method: "resources/list"})
+		_, err := c.Request(ctx, "resources/list", nil)
 		ended <- err
 	}()
 	require.Eventually(t, func() bool { return stdio.Pending(c) == 1 }, 10*time.Second, time.Millisecond)
@@ -135,7 +132,7 @@ func TestProgressIsHandledBeforeItsCallReturns(t *testing.T) {
 	c := start(t, cfg)
 	for range 3 {
 		seen = nil
-		_, err := c.Call(t.Context(), stdio.Request{
+		_, err := c.Call(t.Context(), stdio.ToolCall{
 			Tool: "notify", Args: json.RawMessage(`{"n":3}`), Meta: json.RawMessage(`{"progressToken":"t1"}`), Progress: true,
 		})
 		require.NoError(t, err)
@@ -154,7 +151,7 @@ func TestTheWaitForProgressEndsWithCtxAndKeepsTheAnswer(t *testing.T) {
 	mustCall(t, c, "echo", `{}`)
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
-	text, err := request(ctx, c, stdio.Request{Tool: "notify", Args: json.RawMessage(`{"n":1}`), Progress: true})
+	text, err := request(ctx, c, stdio.ToolCall{Tool: "notify", Args: json.RawMessage(`{"n":1}`), Progress: true})
 	require.NoError(t, err)
 	require.Equal(t, "notified", text)
 	require.Error(t, ctx.Err())
@@ -216,50 +213,27 @@ func TestCloseDoesNotWaitForeverForAHandler(t *testing.T) {
 	leaves()
 }
 
-func TestMCPGoListsToolsThroughIt(t *testing.T) {
-	c := start(t, serverConfig(t, "early"))
-	mc, err := initialize(t.Context(), c)
+func TestRequestsNotificationsAndCallsShareTheConnection(t *testing.T) {
+	c := start(t, serverConfig(t))
+	require.NoError(t, initialize(t.Context(), c))
+	result, err := c.Request(t.Context(), "tools/list", nil)
 	require.NoError(t, err)
-	listed := make(chan int, 1)
-	mc.OnNotification(func(n mcp.JSONRPCNotification) {
-		if n.Method == "notifications/tools/list_changed" {
-			r, err := mc.ListTools(context.Background(), mcp.ListToolsRequest{})
-			if err == nil {
-				listed <- len(r.Tools)
-			}
-		}
-	})
-	mustCall(t, c, "storm", `{"n":1}`)
-	require.Equal(t, 1, <-listed)
-
-	req := mcp.CallToolRequest{}
-	req.Params.Name = "echo"
-	req.Params.Arguments = map[string]any{"text": "hi"}
-	r, err := mc.CallTool(t.Context(), req)
-	require.NoError(t, err)
-	require.Equal(t, "hi", r.Content[0].(mcp.TextContent).Text)
-	require.NoError(t, mc.Ping(t.Context()))
-	require.Contains(t, mustCall(t, c, "seen", `{}`), "notifications/initialized")
+	require.JSONEq(t, `{"tools":[{"name":"echo","inputSchema":{"type":"object"}}]}`, string(result))
+	_, err = c.Request(t.Context(), "no/such", json.RawMessage(`{}`))
+	require.Equal(t, &stdio.Error{Code: -32601, Message: "method not found"}, err)
+	require.Equal(t, "notifications/initialized", mustCall(t, c, "seen", `{}`))
 	require.Zero(t, stdio.Replies(c))
 }
 
-func TestMCPGoCancelsByTheIDOnTheWire(t *testing.T) {
-	c := start(t, serverConfig(t))
-	mc, err := initialize(t.Context(), c)
-	require.NoError(t, err)
-	for range 5 {
-		mustCall(t, c, "echo", `{}`) // ids that mcp-go doesn't know of
+func TestCancellationNamesTheIDOnTheWireAndTheHandshakeIsNotCancelled(t *testing.T) {
+	c := start(t, serverConfig(t, "mute"))
+	for _, method := range []string{"server/discover", "resources/list"} {
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
+		_, err := c.Request(ctx, method, nil)
+		cancel()
+		require.ErrorIs(t, err, context.DeadlineExceeded)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
-	defer cancel()
-	req := mcp.CallToolRequest{}
-	req.Params.Name = "sleep"
-	req.Params.Arguments = map[string]any{"ms": 200}
-	_, err = mc.CallTool(ctx, req)
-	require.ErrorIs(t, err, context.DeadlineExceeded)
-	want := fmt.Sprintf("notifications/initialized\nnotifications/cancelled %d", stdio.LastID(c))
-	require.Equal(t, want, mustCall(t, c, "seen", `{}`))
-	require.Eventually(t, func() bool { return c.Stats().Late == 1 }, 2*time.Second, time.Millisecond)
+	require.Equal(t, fmt.Sprintf("notifications/cancelled %d", stdio.LastID(c)), mustCall(t, c, "seen", `{}`))
 }
 
 func TestRequestsOfTheServerAreAnsweredDuringACall(t *testing.T) {
@@ -293,32 +267,6 @@ func TestRequestsOfTheServerAreAnsweredDuringACall(t *testing.T) {
 	}
 }
 
-type roots struct{}
-
-func (roots) ListRoots(context.Context, mcp.ListRootsRequest) (*mcp.ListRootsResult, error) {
-	return &mcp.ListRootsResult{Roots: []mcp.Root{{URI: "file:///x", Name: "x"}}}, nil
-}
-
-func TestRequestsOfTheServerReachMCPGosHandlers(t *testing.T) {
-	c := start(t, serverConfig(t))
-	_, err := initialize(t.Context(), c, client.WithRootsHandler(roots{}))
-	require.NoError(t, err)
-	require.Equal(t, `result {"roots":[{"name":"x","uri":"file:///x"}]}`, sorted(mustCall(t, c, "ask", `{"method":"roots/list"}`)))
-	require.Equal(t, `error {"code":-32601,"message":"method not found: what/ever"}`, mustCall(t, c, "ask", `{"method":"what/ever"}`))
-	require.Contains(t, mustCall(t, c, "ask", `{"method":"sampling/createMessage"}`), `error {"code":-32603`)
-}
-
-// sorted sorts the members of the JSON behind the first word.
-func sorted(s string) string {
-	word, raw, _ := strings.Cut(s, " ")
-	var v any
-	if json.Unmarshal([]byte(raw), &v) != nil {
-		return s
-	}
-	out, _ := json.Marshal(v)
-	return word + " " + string(out)
-}
-
 func TestServerRequestsWithoutHandlersAreRefused(t *testing.T) {
 	c := start(t, serverConfig(t))
 	require.Equal(t, `error {"code":-32601,"message":"method not found: roots/list"}`, mustCall(t, c, "ask", `{"method":"roots/list"}`))
@@ -335,14 +283,14 @@ func TestAGateThatRefusesKeepsTheCallFromTheServer(t *testing.T) {
 	c := start(t, serverConfig(t))
 	refusal := errors.New("edited meanwhile")
 	var not *stdio.NotSentError
-	_, err := request(t.Context(), c, stdio.Request{Tool: "count", Gate: func() error { return refusal }})
+	_, err := request(t.Context(), c, stdio.ToolCall{Tool: "count", Gate: func() error { return refusal }})
 	require.ErrorAs(t, err, &not)
 	require.Equal(t, refusal, not.Err)
 
-	_, err = request(t.Context(), c, stdio.Request{Tool: "count", Gate: func() error { panic("oh") }})
+	_, err = request(t.Context(), c, stdio.ToolCall{Tool: "count", Gate: func() error { panic("oh") }})
 	require.ErrorAs(t, err, &not)
 
-	text, err := request(t.Context(), c, stdio.Request{Tool: "count", Gate: func() error { return nil }})
+	text, err := request(t.Context(), c, stdio.ToolCall{Tool: "count", Gate: func() error { return nil }})
 	require.NoError(t, err)
 	require.Equal(t, "1", text)
 }
@@ -352,7 +300,7 @@ func TestASlowGateOfAnotherCallHoldsNobodyBeyondTheDeadline(t *testing.T) {
 	release, asked := make(chan struct{}), make(chan struct{})
 	slow := make(chan error, 1)
 	go func() {
-		_, err := request(t.Context(), c, stdio.Request{Tool: "count", Gate: func() error { close(asked); <-release; return nil }})
+		_, err := request(t.Context(), c, stdio.ToolCall{Tool: "count", Gate: func() error { close(asked); <-release; return nil }})
 		slow <- err
 	}()
 	<-asked
@@ -371,9 +319,9 @@ func TestACallerWhoWritesIsSparedTheGatesOfOthers(t *testing.T) {
 	c := start(t, serverConfig(t))
 	release := make(chan struct{})
 	slow := make(chan error, 1)
-	_, err := request(t.Context(), c, stdio.Request{Tool: "echo", Gate: func() error {
+	_, err := request(t.Context(), c, stdio.ToolCall{Tool: "echo", Gate: func() error {
 		go func() {
-			_, err := request(t.Context(), c, stdio.Request{Tool: "echo", Gate: func() error { <-release; return nil }})
+			_, err := request(t.Context(), c, stdio.ToolCall{Tool: "echo", Gate: func() error { <-release; return nil }})
 			slow <- err
 		}()
 		for stdio.Pending(c) < 2 {
@@ -425,7 +373,7 @@ func TestManyCallersGetTheirOwnAnswers(t *testing.T) {
 		wg.Go(func() {
 			for i := range 30 {
 				text := strings.Repeat(fmt.Sprintf("%d-%d.", g, i), 1+(g*i)%200)
-				r := stdio.Request{Tool: "echo", Args: json.RawMessage(`{"text":"` + text + `"}`)}
+				r := stdio.ToolCall{Tool: "echo", Args: json.RawMessage(`{"text":"` + text + `"}`)}
 				ctx, cancel := t.Context(), context.CancelFunc(func() {})
 				switch i % 5 {
 				case 1:

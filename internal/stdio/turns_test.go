@@ -114,7 +114,7 @@ func TestACloseOrALossThatMeetsATakeBackIsNotMissed(t *testing.T) {
 		for range 1 + rand.IntN(2) {
 			wg.Go(func() {
 				for {
-					if _, err := c.Call(t.Context(), stdio.Request{Tool: "echo"}); err != nil {
+					if _, err := c.Call(t.Context(), stdio.ToolCall{Tool: "echo"}); err != nil {
 						return
 					}
 					if rand.IntN(20) == 0 {

@@ -6,6 +6,10 @@ import (
 	"time"
 )
 
+// failedWriteIsExact is whether a write that fails has written what it counts and
+// no more: one that is cancelled or cut short may have.
+var failedWriteIsExact = false
+
 // writeSome writes a part of b, and waits for that: Windows has no write that
 // takes what fits.
 func (c *Conn) writeSome(_ uintptr, b []byte) (int, error) {

@@ -10,7 +10,6 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/mcppool/mcppool/internal/frame"
-	"github.com/mcppool/mcppool/internal/toolresult"
 )
 
 func results() []struct {
@@ -53,7 +52,7 @@ func BenchmarkDecode(b *testing.B) {
 			b.SetBytes(int64(len(c.raw)))
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := toolresult.Decode(c.raw, nil); err != nil {
+				if _, err := decoder.Decode(c.raw); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -83,7 +82,7 @@ func BenchmarkLine(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				if _, err := toolresult.Decode(m.Result, nil); err != nil {
+				if _, err := decoder.Decode(m.Result); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -3,6 +3,7 @@ package toolresult
 import (
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/mcppool/mcppool/internal/decode"
 	"github.com/mcppool/mcppool/internal/jsonscan"
 )
 
@@ -44,7 +45,7 @@ func commonBlock(s *jsonscan.Scanner) mcp.Content {
 		case "mimeType":
 			mimeType = s.String()
 		case "_meta":
-			meta, ok = unmarshal[mcp.Meta](s.Skip())
+			meta, ok = decode.Meta(s.Skip())
 		case "annotations":
 			if annotated.Annotations != nil {
 				return nil // encoding/json merges the two

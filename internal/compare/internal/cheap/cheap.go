@@ -94,7 +94,8 @@ func (s *server) answer(out, line []byte) []byte {
 	case "tools/call":
 		out = append(out, `,"result":{`...)
 		if s.modern {
-			out = append(out, `"resultType":"complete",`...)
+			// Modern servers say in each result who they are.
+			out = append(out, `"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"cheap","version":"1"}},`...)
 		}
 		out = append(out, `"content":[`...)
 		out = s.content(out, head, tail, line)
