@@ -151,10 +151,11 @@ func (x *expander) value(body string) string {
 func (x *expander) variable(name, def string, hasDefault bool) string {
 	value, set := x.p.getenv(name)
 	switch {
-	case hasDefault && value == "":
+	case hasDefault && (!set || value == ""):
 		return def
 	case !set:
 		x.fail(name, "isn't set: set it, or write ${"+cut(name, maxNamed)+":-default}", nil)
+		return ""
 	}
 	return value
 }

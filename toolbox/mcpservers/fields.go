@@ -88,12 +88,26 @@ var fieldNames = map[string]fieldMeaning{
 	"supports_parallel_tool_calls": fieldForPeople,
 }
 
-// restricting are words in the names of fields that take something away. A
-// field that isn't known and has one costs its server: what a file forbids must
-// not happen because its word for it is new.
-var restricting = regexp.MustCompile(`(?i)allow|block|deny|denied|disabl|enabl|exclud|filter|forbid|includ|only|permi|prohibit|readonly|read_only|restrict|sandbox`)
+// taking and granting are words in the names of fields that say what a server
+// may not, or may. A field that isn't known and restricts costs its server: what
+// a file forbids must not happen because its word for it is new.
+var (
+	taking   = regexp.MustCompile(`(?i)block|deny|denied|disabl|disallow|exclud|filter|forbid|only|prohibit|read_?only|restrict|sandbox`)
+	granting = regexp.MustCompile(`(?i)allow|enabl|includ|permi`)
+)
 
-// needs says what to do about fields without which a server doesn't work.
+// mayRestrict reports whether a field that isn't known may take something away.
+func mayRestrict(name string, n *node) bool {
+	switch {
+	case taking.MatchString(name):
+		return n.kind != boolean || n.text == "true"
+	case granting.MatchString(name):
+		return n.kind != boolean || n.text == "false"
+	}
+	return false
+}
+
+// What to do about fields that can't be obeyed.
 const (
 	cantRestrict = "restricts the server in a way that isn't obeyed here: remove it if the server may run without, or switch the server off"
 	cantHave     = `isn't done here: put what it would send into "headers", or remove it`
@@ -141,7 +155,7 @@ func (r *entryReader) member(where, name string, n *node) {
 }
 
 func (r *entryReader) unknown(where, name string, n *node) {
-	if restricting.MatchString(name) && !(n.kind == boolean && n.text == "false") {
+	if mayRestrict(name, n) {
 		r.fail(where, `isn't known and may restrict the server: remove it, or write "disabled", "includeTools" or "excludeTools"`)
 		return
 	}

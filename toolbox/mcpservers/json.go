@@ -24,8 +24,7 @@ func parseJSON(data []byte) (*node, *Error) {
 		}
 	}
 	if err != nil {
-		line, column := position(plain, p.offset(err))
-		return nil, &Error{Place: Place{Line: line}, Reason: fmt.Sprintf("isn't JSON at column %d: %s", column, jsonReason(err))}
+		return nil, &Error{Place: Place{Line: p.lineOf(err)}, Reason: "isn't JSON: " + jsonReason(err)}
 	}
 	return root, nil
 }
@@ -103,13 +102,15 @@ func (p *jsonParser) members(n *node, depth int) error {
 
 var errTooDeep = errors.New("values are nested too deep")
 
-// offset is where err was found.
-func (p *jsonParser) offset(err error) int {
+// lineOf is the line at which err was found.
+func (p *jsonParser) lineOf(err error) int {
+	offset := int(p.d.InputOffset())
 	var syntax *json.SyntaxError
 	if errors.As(err, &syntax) {
-		return int(syntax.Offset)
+		offset = int(syntax.Offset)
 	}
-	return int(p.d.InputOffset())
+	before := p.text[:max(0, min(offset-1, len(p.text)))]
+	return bytes.Count(before, []byte("\n")) + 1
 }
 
 // jsonReason is the parser's own words, which quote one character at most.
@@ -118,10 +119,4 @@ func jsonReason(err error) string {
 		return "it ends too early: a quote or a bracket isn't closed"
 	}
 	return err.Error()
-}
-
-// position is where the byte before offset is, as editors count.
-func position(text []byte, offset int) (line, column int) {
-	before := text[:max(0, min(offset-1, len(text)))]
-	return bytes.Count(before, []byte("\n")) + 1, len(before) - bytes.LastIndexByte(before, '\n')
 }
