@@ -17,7 +17,16 @@ type parser struct {
 	root      *node
 	prompts   map[string]Prompt
 	answers   map[string]answer
+	budget    int // of bytes that variables may yet be replaced by
 }
+
+const (
+	maxServers  = 1000
+	maxRules    = 1000 // names in one list of the file about its servers
+	maxWarnings = 1000
+	maxProblems = 16       // that are reported of one server
+	maxReplaced = 16 << 20 // bytes
+)
 
 // rawServer is a server that isn't read yet.
 type rawServer struct {
@@ -29,7 +38,13 @@ type rawServer struct {
 }
 
 func (p *parser) warn(line int, field, reason string) {
-	p.file.Warnings = append(p.file.Warnings, Warning{Place: Place{File: p.file.Path, Line: line, Field: field}, Reason: reason})
+	p.addWarning(Warning{Place: Place{File: p.file.Path, Line: line, Field: field}, Reason: reason})
+}
+
+func (p *parser) addWarning(w Warning) {
+	if len(p.file.Warnings) < maxWarnings {
+		p.file.Warnings = append(p.file.Warnings, w)
+	}
 }
 
 func (p *parser) document(root *node) *Error {
@@ -46,6 +61,9 @@ func (p *parser) document(root *node) *Error {
 	p.root = root
 	p.readPrompts()
 	servers := p.servers()
+	if len(servers) > maxServers {
+		return &Error{Place: Place{Line: servers[maxServers].line}, Reason: "has more servers than are read of one file: split it"}
+	}
 	if p.file.Host == UnknownHost {
 		p.file.Host = hostOfServers(servers)
 	}

@@ -59,11 +59,17 @@ func (r *entryReader) place(field string) Place {
 }
 
 func (r *entryReader) fail(field, reason string) {
-	r.problems = append(r.problems, &Error{Place: r.place(field), Reason: reason})
+	r.addProblem(&Error{Place: r.place(field), Reason: reason})
+}
+
+func (r *entryReader) addProblem(e *Error) {
+	if len(r.problems) < maxProblems {
+		r.problems = append(r.problems, e)
+	}
 }
 
 func (r *entryReader) warn(field, reason string) {
-	r.p.file.Warnings = append(r.p.file.Warnings, Warning{Place: r.place(field), Reason: reason})
+	r.p.addWarning(Warning{Place: r.place(field), Reason: reason})
 }
 
 // read reads the switches first: whether a server is on says whether its
@@ -144,7 +150,7 @@ func (r *entryReader) expander(field string) *expander {
 	return &expander{
 		p: r.p, traits: r.traits, off: r.e.Disabled,
 		fail: func(variable, reason string, cause error) {
-			r.problems = append(r.problems, &Error{Place: r.place(field), Variable: variable, Reason: reason, cause: cause})
+			r.addProblem(&Error{Place: r.place(field), Variable: variable, Reason: reason, cause: cause})
 		},
 		warn: func(reason string) { r.warn(field, reason) },
 	}

@@ -14,7 +14,7 @@ func (r *entryReader) readEnvFile() {
 	}
 	data, e := r.p.readNamed(r.p.resolve(r.envFile))
 	if e != nil {
-		r.problems = append(r.problems, &Error{Place: r.place("envFile"), Reason: "names a file that " + e.Reason, cause: e.cause})
+		r.addProblem(&Error{Place: r.place("envFile"), Reason: "names a file that " + e.Reason, cause: e.cause})
 		return
 	}
 	pairs, err := parseEnv(string(data))

@@ -56,6 +56,10 @@ func (x *expander) expand(s string) string {
 		b.WriteString(s[:i])
 		var value string
 		value, s = x.next(s[i:])
+		if x.p.budget -= len(value); x.p.budget < 0 {
+			x.fail("", "is one variable too many: what replaces those of this file is too long", nil)
+			return ""
+		}
 		b.WriteString(value)
 	}
 	return b.String() + s
@@ -231,6 +235,9 @@ func (p *parser) resolve(path string) string {
 func (p *parser) readNamed(path string) ([]byte, *Error) {
 	data, err := readFile(path, p.opts.maxSize())
 	p.file.uses.addFile(path, digestOf(data, err))
+	if p.budget -= len(data); p.budget < 0 {
+		return nil, &Error{Reason: "is one too many: what this file names is too long"}
+	}
 	return data, err
 }
 

@@ -93,7 +93,7 @@ var fieldNames = map[string]fieldMeaning{
 // a file forbids must not happen because its word for it is new.
 var (
 	taking   = regexp.MustCompile(`(?i)block|deny|denied|disabl|disallow|exclud|filter|forbid|only|prohibit|read_?only|restrict|sandbox`)
-	granting = regexp.MustCompile(`(?i)allow|enabl|includ|permi`)
+	granting = regexp.MustCompile(`(?i)allow|enabl|include|permi`)
 )
 
 // mayRestrict reports whether a field that isn't known may take something away.

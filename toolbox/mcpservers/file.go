@@ -144,7 +144,7 @@ func parse(name string, data []byte, o *Options) (*File, error) {
 	if abs, err := filepath.Abs(name); err == nil && name != "" {
 		absolute = abs
 	}
-	p := parser{opts: o, file: &File{Path: name}, workspace: o.workspace(absolute), dir: filepath.Dir(absolute)}
+	p := parser{opts: o, file: &File{Path: name}, workspace: o.workspace(absolute), dir: filepath.Dir(absolute), budget: maxReplaced}
 	if e := p.document(root); e != nil {
 		e.File = name
 		return nil, e

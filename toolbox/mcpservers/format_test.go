@@ -1,6 +1,7 @@
 package mcpservers_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -161,4 +162,30 @@ func TestCommentsAndTrailingCommasBecomeBlanks(t *testing.T) {
 	} {
 		require.Equal(t, want, string(mcpservers.PlainJSON([]byte(in))), in)
 	}
+}
+
+func TestAShortTextCanNotAskForMuchMemory(t *testing.T) {
+	bomb := &strings.Builder{}
+	bomb.WriteString("a: &a [" + strings.Repeat("x, ", 1000) + "x]\nmcpServers:\n")
+	for i := range 2000 {
+		fmt.Fprintf(bomb, "  s%d: {command: x, args: *a}\n", i)
+	}
+	_, err := mcpservers.Parse("a.yaml", []byte(bomb.String()), nil)
+	require.ErrorContains(t, err, "aliases (*) repeat too much")
+
+	var many strings.Builder
+	for i := range 1001 {
+		fmt.Fprintf(&many, "[mcp_servers.s%d]\n", i)
+	}
+	_, err = mcpservers.Parse("a.toml", []byte(many.String()), nil)
+	require.EqualError(t, err, "mcpservers: a.toml:1001: has more servers than are read of one file: split it")
+
+	long := strings.Repeat("x", 1<<20)
+	f := parseAs(t, "a.json", `{"mcpServers": {"a": {"command": "x", "args": ["`+strings.Repeat("${A}", 100_000)+`"]}}}`,
+		&mcpservers.Options{Getenv: func(string) (string, bool) { return long, true }})
+	require.ErrorContains(t, f.Entries[0].Err, "args[0]: is one variable too many")
+
+	f = parse(t, `{"mcpServers": {"a": {"command": "x", `+strings.Repeat(`"z": 1, `, 5000)+`"args": [`+strings.Repeat("[],", 5000)+`]}}}`)
+	require.Less(t, len(f.Entries[0].Err.Error()), 4000)
+	require.LessOrEqual(t, len(f.Warnings), 1000)
 }

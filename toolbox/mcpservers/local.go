@@ -105,7 +105,7 @@ func (r *entryReader) envNames(where string, n *node) {
 			}
 			r.forwarded[name] = value
 		case r.p.file.Host == Goose:
-			r.problems = append(r.problems, &Error{Place: r.place(where), Variable: name,
+			r.addProblem(&Error{Place: r.place(where), Variable: name,
 				Reason: "isn't set: Goose keeps it in its keyring, which isn't read here; set it"})
 		}
 	}

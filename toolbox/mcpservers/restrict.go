@@ -65,17 +65,21 @@ func (p *parser) restrictions() *rules {
 	}
 	if p.file.Host == OpenCode {
 		ru.names = append(toolRules(p.root.get("tools")), toolRules(p.root.get("permission"))...)
+		if len(ru.names) > maxRules {
+			ru.names, ru.refuse = nil, &rule{field: "tools", line: ru.names[0].line}
+		}
 	}
 	return &ru
 }
 
-// list appends the texts of n. What isn't a list of texts can't be obeyed.
+// list appends the texts of n. What isn't a list of texts, or is endless, can't
+// be obeyed.
 func (p *parser) list(n *node, field string, ru *rules, to *[]string) {
 	if n == nil || n.kind == null {
 		return
 	}
 	values, ok := n.texts()
-	if !ok {
+	if !ok || len(values) > maxRules {
 		ru.refuse = &rule{field: field, line: n.line}
 		return
 	}

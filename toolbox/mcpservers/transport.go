@@ -19,7 +19,7 @@ func (r *entryReader) readTransport(where string, n *node) {
 // state takes over a word for the transport.
 func (r *entryReader) state(where, word string) {
 	word = strings.NewReplacer("-", "", "_", "", " ", "").Replace(strings.ToLower(word))
-	stated := ""
+	var stated string
 	switch word {
 	case "stdio", "local", "process", "command":
 		stated = "stdio"

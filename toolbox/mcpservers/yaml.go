@@ -17,7 +17,7 @@ func parseYAML(data []byte) (*node, *Error) {
 	if doc.Kind == 0 {
 		return nil, nil
 	}
-	p := yamlParser{done: make(map[*yaml.Node]*node), budget: maxYAMLNodes}
+	p := yamlParser{done: make(map[*yaml.Node]*node), weights: make(map[*node]int), budget: maxYAMLWeight}
 	root, err := p.value(&doc, 0)
 	if err != nil {
 		return nil, &Error{Place: Place{Line: p.line}, Reason: "isn't YAML that can be read here: " + err.Error()}
@@ -28,9 +28,9 @@ func parseYAML(data []byte) (*node, *Error) {
 	return root, nil
 }
 
-// maxYAMLNodes bounds what merge keys copy: a text of n bytes could ask for n²
-// members.
-const maxYAMLNodes = 1 << 20
+// maxYAMLWeight bounds what aliases and merge keys repeat, as weigh counts it: a
+// text of n bytes could ask for 2ⁿ values.
+const maxYAMLWeight = 1 << 20
 
 var yamlLine = regexp.MustCompile(`line (\d+)`)
 
@@ -45,9 +45,33 @@ func yamlError(err error) *Error {
 }
 
 type yamlParser struct {
-	done   map[*yaml.Node]*node // nil while it is being read
-	budget int
-	line   int // of what is being read
+	done    map[*yaml.Node]*node // nil while it is being read
+	weights map[*node]int        // of all that was read
+	budget  int                  // of weight that may yet be repeated
+	line    int                  // of what is being read
+}
+
+var errTooMuch = errors.New("aliases (*) repeat too much")
+
+// weigh sums up what n would be without aliases: a value each, and its text.
+func (p *yamlParser) weigh(n *node) {
+	w := 1 + len(n.text)/32
+	for _, item := range n.items {
+		w += p.weights[item]
+	}
+	for _, m := range n.members {
+		w += p.weights[m.value]
+	}
+	p.weights[n] = w
+}
+
+// repeat takes what an alias repeats from the budget.
+func (p *yamlParser) repeat(n *node) error {
+	p.budget -= p.weights[n]
+	if p.budget < 0 {
+		return errTooMuch
+	}
+	return nil
 }
 
 // value reads a node once, however many aliases there are of it.
@@ -68,6 +92,9 @@ func (p *yamlParser) value(y *yaml.Node, depth int) (*node, error) {
 		return nil, err
 	}
 	p.done[y] = n
+	if y.Kind != yaml.AliasNode && y.Kind != yaml.DocumentNode {
+		p.weigh(n)
+	}
 	return n, nil
 }
 
@@ -77,7 +104,11 @@ func (p *yamlParser) read(y *yaml.Node, depth int) (*node, error) {
 	case yaml.DocumentNode:
 		return p.value(y.Content[0], depth)
 	case yaml.AliasNode:
-		return p.value(y.Alias, depth+1)
+		target, err := p.value(y.Alias, depth+1)
+		if err != nil {
+			return nil, err
+		}
+		return target, p.repeat(target)
 	case yaml.SequenceNode:
 		n.kind = list
 		for _, c := range y.Content {
@@ -157,9 +188,8 @@ func (p *yamlParser) merge(merged []member, value *node) ([]member, error) {
 		if n.kind != object {
 			return nil, errors.New(`"<<" takes an object or a list of objects`)
 		}
-		p.budget -= len(n.members)
-		if p.budget < 0 {
-			return nil, errors.New(`"<<" copies too much`)
+		if err := p.repeat(n); err != nil {
+			return nil, err
 		}
 		merged = append(merged, n.members...)
 	}
