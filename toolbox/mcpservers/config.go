@@ -1,5 +1,7 @@
 package mcpservers
 
+import "path/filepath"
+
 // Config is what several files say together.
 type Config struct {
 	// Entries are the servers of all files, in the order of the files and in
@@ -15,7 +17,8 @@ type Config struct {
 // Load reads several files. Of two servers with one name that of the earlier
 // file counts, disabled or broken as it may be, and a warning names the other:
 // so a project's file stands before the user's. A file that can't be read costs
-// its own servers.
+// its own servers. What ~/.claude.json says that its user declined of a project's
+// .mcp.json is off.
 func Load(opts *Options, paths ...string) *Config {
 	files := make([]*File, len(paths))
 	errs := make([]error, len(paths))
@@ -29,6 +32,14 @@ func Load(opts *Options, paths ...string) *Config {
 func merge(files []*File, errs []error) *Config {
 	c := new(Config)
 	first := make(map[string]*Entry)
+	rejected := make(map[string]bool)
+	for _, f := range files {
+		if f != nil {
+			for _, name := range f.rejected {
+				rejected[name] = true
+			}
+		}
+	}
 	for i, f := range files {
 		if errs[i] != nil {
 			c.Errs = append(c.Errs, errs[i])
@@ -49,6 +60,10 @@ func merge(files []*File, errs []error) *Config {
 			}
 			first[e.Name] = e
 			c.Entries = append(c.Entries, *e)
+			if rejected[e.Name] && filepath.Base(e.File) == ".mcp.json" {
+				last := &c.Entries[len(c.Entries)-1]
+				last.Disabled, last.Err = true, nil
+			}
 		}
 	}
 	return c

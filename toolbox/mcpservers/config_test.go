@@ -49,3 +49,15 @@ func TestAFileThatCanNotBeReadCostsItsOwnServers(t *testing.T) {
 	require.ErrorContains(t, c.Errs[0], broken+":1: isn't JSON")
 	require.ErrorIs(t, c.Errs[1], os.ErrNotExist)
 }
+
+func TestWhatClaudeCodesUserDeclinedOfAProjectIsOff(t *testing.T) {
+	dir := t.TempDir()
+	project := write(t, filepath.Join(dir, ".mcp.json"), `{"mcpServers": {"a": {"command": "${UNSET_HERE}"}, "b": {"command": "x"}}}`)
+	user := write(t, filepath.Join(dir, "home", ".claude.json"), `{"projects": {"`+filepath.ToSlash(dir)+`": {"disabledMcpjsonServers": ["a", "c"]}}, "mcpServers": {"c": {"command": "x"}}}`)
+	c := mcpservers.Load(&mcpservers.Options{WorkspaceFolder: dir}, project, user)
+	require.Len(t, c.Entries, 3)
+	require.True(t, c.Entries[0].Disabled)
+	require.NoError(t, c.Entries[0].Err)
+	require.False(t, c.Entries[1].Disabled)
+	require.False(t, c.Entries[2].Disabled, "it isn't of the project's file")
+}

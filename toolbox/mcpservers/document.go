@@ -12,6 +12,7 @@ import (
 type parser struct {
 	opts      *Options
 	file      *File
+	path      string // of the file, in full; empty when it has no name
 	workspace string // of relative paths; empty when it isn't known
 	dir       string // of the file
 	root      *node
@@ -50,7 +51,7 @@ func (p *parser) addWarning(w Warning) {
 func (p *parser) document(root *node) *Error {
 	p.file.Host = p.opts.Host
 	if p.file.Host == UnknownHost {
-		p.file.Host = hostOfPath(p.file.Path)
+		p.file.Host = hostOfPath(p.path)
 	}
 	if root == nil || root.kind == null {
 		return nil

@@ -151,6 +151,18 @@ func TestATildeInCommandAndDirectoryIsTheHome(t *testing.T) {
 		warnings(parse(t, `{"mcpServers": {"a": {"command": "x", "args": ["~/y"]}}}`)))
 }
 
+func TestACommandThatIsAListComesBeforeArgs(t *testing.T) {
+	for _, server := range []string{`{"command": ["x", "a"], "args": ["b"]}`, `{"args": ["b"], "command": ["x", "a"]}`} {
+		require.Equal(t, mcppool.Server{Command: "x", Args: []string{"a", "b"}}, one(t, server).Server, server)
+	}
+}
+
+func TestEnvWinsOverWhatIsHandedOn(t *testing.T) {
+	e := one(t, `{"command": "x", "env": {"A": "own"}, "env_vars": ["A", {"name": "B"}, "UNSET"]}`)
+	require.NoError(t, e.Err)
+	require.Equal(t, map[string]string{"A": "own", "B": "value-of-B"}, e.Server.Env)
+}
+
 func TestACommandWithBlanksThatIsAProgramIsOne(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "my server")
 	require.NoError(t, os.WriteFile(path, []byte("#!/bin/sh\n"), 0o700))

@@ -57,6 +57,14 @@ func TestVariablesAreReplacedOnceAsEachHostWritesThem(t *testing.T) {
 	}
 }
 
+func TestTheDefaultOfAVariableCountsWhereItIsEmptyToo(t *testing.T) {
+	opts := &mcpservers.Options{Getenv: func(string) (string, bool) { return "", true }}
+	f := parseAs(t, "mcp.json", `{"mcpServers": {"a": {"command": "${A:-d}", "args": ["${A}"]}}}`, opts)
+	require.NoError(t, f.Entries[0].Err)
+	require.Equal(t, "d", f.Entries[0].Server.Command)
+	require.Equal(t, []string{""}, f.Entries[0].Server.Args)
+}
+
 func TestAVariableThatCanNotBeReplacedIsAnErrorThatSaysWhatToWrite(t *testing.T) {
 	const at = `mcpservers: line 1: server "a": args[0]: `
 	for _, c := range []struct {

@@ -50,7 +50,7 @@ var fieldNames = map[string]fieldMeaning{
 	"envFile": fieldEnvFile, "env_file": fieldEnvFile,
 	"env_vars": fieldEnvNames, "env_keys": fieldEnvNames,
 	"cwd": fieldDir, "working_directory": fieldDir, "workingDirectory": fieldDir,
-	"url": fieldURL, "serverUrl": fieldURL, "server_url": fieldURL, "uri": fieldURL, "httpUrl": fieldHTTPURL,
+	"url": fieldURL, "serverUrl": fieldURL, "server_url": fieldURL, "uri": fieldURL, "baseUrl": fieldURL, "httpUrl": fieldHTTPURL,
 	"headers": fieldHeaders, "http_headers": fieldHeaders, "env_http_headers": fieldEnvHeaders,
 	"bearer_token_env_var": fieldBearerEnv, "auth": fieldBearer, "apiKey": fieldBearer,
 	"requestOptions": fieldRequestOptions,

@@ -26,7 +26,8 @@ type File struct {
 	// Warnings name what has no effect.
 	Warnings []Warning
 
-	uses uses
+	uses     uses
+	rejected []string // servers of the project's .mcp.json that Claude Code's user declined
 }
 
 // Entry is one server of a file.
@@ -144,7 +145,7 @@ func parse(name string, data []byte, o *Options) (*File, error) {
 	if abs, err := filepath.Abs(name); err == nil && name != "" {
 		absolute = abs
 	}
-	p := parser{opts: o, file: &File{Path: name}, workspace: o.workspace(absolute), dir: filepath.Dir(absolute), budget: maxReplaced}
+	p := parser{opts: o, file: &File{Path: name}, path: absolute, workspace: o.workspace(absolute), dir: filepath.Dir(absolute), budget: maxReplaced}
 	if e := p.document(root); e != nil {
 		e.File = name
 		return nil, e

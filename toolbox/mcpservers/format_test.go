@@ -117,6 +117,9 @@ func TestWhatIsNestedWithoutEndIsRefused(t *testing.T) {
 		"d.toml": "a = " + strings.Repeat(`[`, 90_000),
 		"a.yaml": strings.Repeat(`[`, deep),
 		"b.yaml": strings.Repeat("- ", deep),
+		"c.json": `{"a": ` + strings.Repeat(`[`, 100) + strings.Repeat(`]`, 100) + `}`,
+		"e.toml": "a = " + strings.Repeat(`[`, 100) + strings.Repeat(`]`, 100),
+		"c.yaml": strings.Repeat(`[`, 100) + strings.Repeat(`]`, 100),
 	} {
 		_, err := mcpservers.Parse(name, []byte(text), nil)
 		require.Error(t, err, name)
@@ -184,6 +187,19 @@ func TestAShortTextCanNotAskForMuchMemory(t *testing.T) {
 	f := parseAs(t, "a.json", `{"mcpServers": {"a": {"command": "x", "args": ["`+strings.Repeat("${A}", 100_000)+`"]}}}`,
 		&mcpservers.Options{Getenv: func(string) (string, bool) { return long, true }})
 	require.ErrorContains(t, f.Entries[0].Err, "args[0]: is one variable too many")
+
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, ".env"), "A="+long+"\n")
+	servers := strings.Repeat(`{"name": "s", "command": "x", "envFile": ".env"},`, 20)
+	for i := range 20 {
+		servers = strings.Replace(servers, `"s"`, fmt.Sprintf(`"s%d"`, i), 1)
+	}
+	f = parseAs(t, filepath.Join(dir, "a.json"), `{"mcpServers": [`+servers+`]}`, nil)
+	require.NoError(t, f.Entries[0].Err)
+	require.ErrorContains(t, f.Entries[19].Err, "envFile: names a file that is one too many")
+
+	f = parse(t, `{"excludeMCPServers": [`+strings.Repeat(`"b",`, 2000)+`], "mcpServers": {"a": {"command": "x"}}}`)
+	require.Error(t, f.Entries[0].Err)
 
 	f = parse(t, `{"mcpServers": {"a": {"command": "x", `+strings.Repeat(`"z": 1, `, 5000)+`"args": [`+strings.Repeat("[],", 5000)+`]}}}`)
 	require.Less(t, len(f.Entries[0].Err.Error()), 4000)

@@ -50,8 +50,15 @@ func (p *parser) restrictions() *rules {
 		for _, m := range projects.members {
 			if p.isWorkspace(m.name) {
 				p.list(m.value.get("disabledMcpServers"), "disabledMcpServers", &ru, &ru.off)
+				p.list(m.value.get("disabledMcpjsonServers"), "disabledMcpjsonServers", &ru, &p.file.rejected)
 			}
 		}
+	}
+	switch access := p.root.get("chat.mcp.access"); {
+	case access.str() == "none":
+		ru.only = []string{}
+	case access != nil && access.kind != null && access.str() != "all":
+		ru.refuse = &rule{field: "chat.mcp.access", line: access.line}
 	}
 	if n := p.root.get("amp.mcpPermissions"); n != nil && n.kind != null && (n.kind != list || slices.ContainsFunc(n.items, rejects)) {
 		ru.refuse = &rule{field: "amp.mcpPermissions", line: n.line}
