@@ -20,6 +20,7 @@ type entryReader struct {
 	envFile   string
 	hostOnly  string // why only the host can run it; empty when others can
 	forwarded map[string]string
+	unboxed   bool // sandboxEnabled is false
 }
 
 func (p *parser) entry(s rawServer) Entry {
@@ -81,6 +82,9 @@ func (r *entryReader) read(n *node) {
 			r.line = m.line
 			r.readSwitch(m.name, meaning, m.value)
 		}
+	}
+	if boxed := n.get("sandboxEnabled"); boxed != nil {
+		r.unboxed = boxed.kind == boolean && !boxed.isTrue()
 	}
 	r.members("", n)
 	r.line = r.e.Line

@@ -199,6 +199,9 @@ func TestTheUnitOfATimeoutIsItsHosts(t *testing.T) {
 		require.Equal(t, want, f.Entries[0].CallTimeout, host)
 		require.Len(t, f.Warnings, map[bool]int{true: 1}[want == 0], host)
 	}
+	f := parseAs(t, "mcp.json", text, &mcpservers.Options{Host: mcpservers.ClaudeCode})
+	require.Zero(t, f.Entries[0].CallTimeout)
+	require.Equal(t, []string{`mcp.json:1: server "a": timeout: has no effect: it counts milliseconds, and this host ignores less than a second`}, warnings(f))
 	e := one(t, `{"command": "x", "tool_timeout_sec": 1e300}`)
 	require.NoError(t, e.Err)
 	require.Positive(t, e.CallTimeout)

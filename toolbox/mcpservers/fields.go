@@ -52,7 +52,7 @@ var fieldNames = map[string]fieldMeaning{
 	"cwd": fieldDir, "working_directory": fieldDir, "workingDirectory": fieldDir,
 	"url": fieldURL, "serverUrl": fieldURL, "server_url": fieldURL, "uri": fieldURL, "baseUrl": fieldURL, "httpUrl": fieldHTTPURL,
 	"headers": fieldHeaders, "http_headers": fieldHeaders, "env_http_headers": fieldEnvHeaders,
-	"bearer_token_env_var": fieldBearerEnv, "auth": fieldBearer, "apiKey": fieldBearer,
+	"bearer_token_env_var": fieldBearerEnv, "bearer_token": fieldBearer, "bearerToken": fieldBearer, "auth": fieldBearer, "apiKey": fieldBearer,
 	"requestOptions": fieldRequestOptions,
 	"type":           fieldTransport, "transport": fieldTransport, "transportType": fieldTransport, "transport_type": fieldTransport,
 	"protocol": fieldProtocol,
@@ -71,13 +71,14 @@ var fieldNames = map[string]fieldMeaning{
 	"timeout": fieldTimeout, "startup_timeout_sec": fieldStartSeconds, "startup_timeout_ms": fieldStartMillis,
 	"tool_timeout_sec": fieldCallSeconds, "initTimeout": fieldStartMillis, "connectionTimeout": fieldStartMillis,
 
-	"source":    fieldSource,
-	"oauth":     fieldSignIn,
+	"source": fieldSource,
+	"oauth":  fieldSignIn, "authentication": fieldSignIn,
 	"oauth_ref": fieldSignIn, "requiresOAuth": fieldSignIn, "oauthScopes": fieldSignIn, "scopes": fieldSignIn, "oauth_resource": fieldSignIn,
 	"authProviderType": fieldNeeded, "targetAudience": fieldNeeded, "targetServiceAccount": fieldNeeded,
 	"headersHelper": fieldNeeded, "tcp": fieldNeeded, "auth_provider": fieldNeeded,
 
 	"sandbox": fieldRestricts, "sandboxEnabled": fieldRestricts, "include_tags": fieldRestricts, "exclude_tags": fieldRestricts,
+	"experimental_environment":    fieldRestricts,
 	"default_tools_approval_mode": fieldForPeople,
 
 	"description": fieldForPeople, "icon": fieldForPeople, "iconPath": fieldForPeople, "iconUrl": fieldForPeople, "faviconUrl": fieldForPeople,
@@ -138,6 +139,10 @@ func (r *entryReader) member(where, name string, n *node) {
 			r.hostOnly = "comes with an extension of its editor, which only that can start: write its command and args"
 		}
 	case fieldRestricts:
+		// VS Code keeps the rules of a sandbox that is switched off.
+		if name == "sandbox" && r.unboxed {
+			return
+		}
 		if n.kind != boolean || n.text == "true" {
 			r.fail(where, cantRestrict)
 		}

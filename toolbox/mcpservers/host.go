@@ -41,6 +41,7 @@ const (
 // traits are what the same words mean in a host's files.
 type traits struct {
 	timeout      time.Duration // the unit of "timeout"; zero when the host has none
+	leastTimeout time.Duration // a shorter "timeout" has no effect
 	startTimeout bool          // "timeout" bounds the start rather than a call
 	dollarName   bool          // $NAME is a variable, besides ${NAME}
 	bracesEnv    bool          // {env:NAME} and {file:path} are replaced
@@ -50,7 +51,7 @@ type traits struct {
 
 var hostTraits = map[Host]traits{
 	Amp:        {},
-	ClaudeCode: {timeout: time.Millisecond},
+	ClaudeCode: {timeout: time.Millisecond, leastTimeout: time.Second},
 	Cline:      {timeout: time.Second},
 	Codex:      {literal: true},
 	CopilotCLI: {timeout: time.Millisecond},

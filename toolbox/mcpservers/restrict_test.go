@@ -28,12 +28,12 @@ func TestARestrictionThatIsNotKnownCostsItsServer(t *testing.T) {
 		`{"command": "x", "blockedTools": ["a"]}`, `{"command": "x", "toolFilter": {"deny": ["a"]}}`, `{"command": "x", "permissions": ["read"]}`,
 		`{"command": "x", "readOnly": true}`, `{"command": "x", "allowNetwork": false}`, `{"command": "x", "disallowWrites": true}`,
 		`{"command": "x", "sandbox": {"network": false}}`, `{"command": "x", "sandboxEnabled": true}`,
-		`{"command": "x", "exclude_tags": ["a"]}`, `{"command": "x", "tools": {"a": {"arguments": {}}}}`, `{"command": "x", "tools": "a"}`,
+		`{"command": "x", "exclude_tags": ["a"]}`, `{"command": "x", "experimental_environment": "remote"}`, `{"command": "x", "tools": {"a": {"arguments": {}}}}`, `{"command": "x", "tools": "a"}`,
 		`{"command": "x", "includeTools": ["a"], "allowedTools": ["b"]}`,
 	} {
 		require.Error(t, one(t, server).Err, server)
 	}
-	for _, server := range []string{`{"command": "x", "readOnly": false}`, `{"command": "x", "enableLogs": true}`, `{"command": "x", "sandboxEnabled": false}`, `{"command": "x", "color": "red"}`} {
+	for _, server := range []string{`{"command": "x", "readOnly": false}`, `{"command": "x", "enableLogs": true}`, `{"command": "x", "sandboxEnabled": false, "sandbox": {"network": {}}}`, `{"command": "x", "color": "red"}`} {
 		require.NoError(t, one(t, server).Err, server)
 	}
 }

@@ -106,6 +106,10 @@ func (r *entryReader) timeout(where string, meaning fieldMeaning, n *node) {
 		return
 	}
 	r.duration(where, unit, n, to)
+	if meaning == fieldTimeout && *to > 0 && *to < r.traits.leastTimeout {
+		*to = 0
+		r.warn(where, "has no effect: it counts milliseconds, and this host ignores less than a second")
+	}
 }
 
 func (r *entryReader) duration(where string, unit time.Duration, n *node, to *time.Duration) {
