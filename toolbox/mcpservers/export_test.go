@@ -1,0 +1,7 @@
+package mcpservers
+
+// The seams of the tests.
+var (
+	PlainJSON = plainJSON
+	ParseEnv  = parseEnv
+)
