@@ -17,6 +17,7 @@ const core = "github.com/mcppool/mcppool"
 var published = map[string]string{
 	core:                         `pool, err := mcppool.New(nil); _, _ = pool, err`,
 	core + "/toolbox/toolschema": `_ = new(toolschema.Validator)`,
+	core + "/toolbox/mcpservers": `_, _ = mcpservers.Parse("servers.json", nil, nil)`,
 	core + "/mcppoolotel":        `_ = mcppoolotel.Trace(nil)`,
 	core + "/mcppoolprom":        `_ = mcppoolprom.New(nil)`,
 }

@@ -49,21 +49,9 @@ func (s *server) call(m message) {
 		s.fail(m.ID, -32602, err.Error())
 		return
 	}
-	switch {
-	case s.has("closeout"):
-		os.Stdout.Close()
-		return
-	case s.has("nullid"):
-		s.send([]byte(`{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"can't read that"}}`))
-		return
-	case s.has("bigline"):
-		chunk := []byte(strings.Repeat("x", 1<<20))
-		for n := s.number("bigline"); n > 0; n -= len(chunk) {
-			s.raw(chunk)
-		}
+	if s.misbehaves() {
 		return
 	}
-
 	a := p.Args
 	text := func(t string) { s.answer(m.ID, textResult(t)) }
 	switch p.Name {
@@ -142,6 +130,25 @@ func (s *server) call(m message) {
 	default:
 		s.fail(m.ID, -32602, "unknown tool "+p.Name)
 	}
+}
+
+// misbehaves does what the server does in place of every call, if its mode has such
+// a thing.
+func (s *server) misbehaves() bool {
+	switch {
+	case s.has("closeout"):
+		os.Stdout.Close()
+	case s.has("nullid"):
+		s.send([]byte(`{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"can't read that"}}`))
+	case s.has("bigline"):
+		chunk := []byte(strings.Repeat("x", 1<<20))
+		for n := s.number("bigline"); n > 0; n -= len(chunk) {
+			s.raw(chunk)
+		}
+	default:
+		return false
+	}
+	return true
 }
 
 func textResult(text string) map[string]any {

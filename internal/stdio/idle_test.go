@@ -34,7 +34,9 @@ func TestAnIdleConnectionCostsLittle(t *testing.T) {
 	const sessions = 40
 	leaves := leavesNothing(t)
 	cfg := serverConfig(t, "fast")
-	first := open(t, cfg) // with what is there once for all
+	first := open(t, cfg) // with what is there once for all, the spare buffer of large results included
+	mustCall(t, first, "echo", fmt.Sprintf(`{"n":%d}`, 1<<20))
+	mustCall(t, first, "echo", `{}`)
 	files, goroutines, memoryBefore, threadsBefore := len(descriptors(t)), runtime.NumGoroutine(), memory(), threads()
 	conns := make([]*stdio.Conn, sessions)
 	for i := range conns {

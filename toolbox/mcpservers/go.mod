@@ -3,7 +3,7 @@ module github.com/mcppool/mcppool/toolbox/mcpservers
 go 1.25.5
 
 require (
-	github.com/mcppool/mcppool v0.0.0
+	github.com/mcppool/mcppool v0.1.0
 	github.com/pelletier/go-toml/v2 v2.4.3
 	github.com/stretchr/testify v1.12.1
 	go.uber.org/goleak v1.3.0
@@ -19,5 +19,3 @@ require (
 	github.com/yosida95/uritemplate/v3 v3.0.2 // indirect
 	golang.org/x/text v0.14.0 // indirect
 )
-
-replace github.com/mcppool/mcppool => ../..
