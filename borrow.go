@@ -96,8 +96,8 @@ func (p *Pool) joinLocked(b *borrower) (*conn, *turn.Place, error) {
 // refusal makes the state's refusals the pool's errors.
 func (p *Pool) refusal(b *borrower, err error) error {
 	var (
-		busy *poolstate.Busy
-		held *poolstate.HeldOff
+		busy *poolstate.BusyError
+		held *poolstate.HeldOffError
 	)
 	switch {
 	case err == poolstate.ErrClosed:

@@ -129,7 +129,7 @@ func (p *Pool) connect(c *conn) {
 		}
 	}
 	wanted := p.publish(c, client, err)
-	p.tellConnected(ctx, c, from, ConnectDone{Took: p.now() - begun, Spare: spare, Info: c.infoToShow(), Err: err}, wanted)
+	p.tellConnected(ctx, from, ConnectDone{Took: p.now() - begun, Spare: spare, Info: c.infoToShow(), Err: err}, wanted)
 	close(c.ready)
 	cancel()
 	if wanted && err == nil {
@@ -164,7 +164,7 @@ func (p *Pool) publish(c *conn, client Client, err error) (wanted bool) {
 	return wanted
 }
 
-func (p *Pool) tellConnected(ctx context.Context, c *conn, from Origin, done ConnectDone, wanted bool) {
+func (p *Pool) tellConnected(ctx context.Context, from Origin, done ConnectDone, wanted bool) {
 	if done.Err == nil && p.trace.SessionOpened != nil {
 		p.trace.SessionOpened(from, done.Spare)
 	}

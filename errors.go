@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
+
 	"github.com/mcppool/mcppool/internal/poolstate"
 )
 
@@ -141,7 +142,7 @@ func (e *BusyError) Error() string {
 func (e *BusyError) Is(target error) bool { return target == ErrBusy }
 
 // heldOffError says why a server isn't started, and until when.
-func heldOffError(label string, held *poolstate.HeldOff) error {
+func heldOffError(label string, held *poolstate.HeldOffError) error {
 	err := &StartError{Server: label, Phase: "start", RetryAfter: held.Wait, Err: held.Reason}
 	var (
 		start *StartError

@@ -23,8 +23,8 @@ func atLeast(what string, limit float64, median func(*measurer) float64) goal {
 }
 
 func goals() []goal {
-	of := func(row, by string, f figure) func(*measurer) float64 {
-		return func(m *measurer) float64 { return m.of(row, by, f).median }
+	of := func(row string, f figure) func(*measurer) float64 {
+		return func(m *measurer) float64 { return m.of(row, f).median }
 	}
 	ratio := func(row, by string, f figure) func(*measurer) float64 {
 		return func(m *measurer) float64 { return m.ratio(row, by, mcpGo, f).median }
@@ -41,14 +41,14 @@ func goals() []goal {
 	for _, row := range []string{rowEcho, rowEchoRaw, rowEchoModern} {
 		all = append(all,
 			// Whole ones, as Go's benchmarks count them.
-			atMost(row+": allocations", 10, of(row, pool, func(s sample) float64 { return float64(s.allocs / uint64(s.n)) })),
-			atMost(row+": bytes", 700, of(row, pool, bytesPer)),
+			atMost(row+": allocations", 10, of(row, func(s sample) float64 { return float64(s.allocs / uint64(s.n)) })),
+			atMost(row+": bytes", 700, of(row, bytesPer)),
 			atMost(row+": CPU ÷ mcp-go's", 0.4, ratio(row, pool, cpuPer)))
 	}
 	all = append(all,
 		atLeast(rowMany+": rate ÷ mcp-go's", 4, ratio(rowMany, poolShared, rate)),
 		atLeast(rowManyModern+": rate ÷ mcp-go's", 6, ratio(rowManyModern, poolShared, rate)),
-		atMost(rowText(mB)+": bytes allocated ÷ bytes of the result", 1.1, of(rowText(mB), pool, func(s sample) float64 { return bytesPer(s) / mB })))
+		atMost(rowText(mB)+": bytes allocated ÷ bytes of the result", 1.1, of(rowText(mB), func(s sample) float64 { return bytesPer(s) / mB })))
 	for _, name := range []func(int) string{rowText, rowImage} {
 		for _, n := range sizes {
 			all = append(all, atLeast(name(n)+": rate ÷ mcp-go's", 12, ratio(name(n), pool, rate)))
@@ -61,7 +61,7 @@ func goals() []goal {
 		all = append(all, atMost(row+": time ÷ mcp-go's", 1, ratio(row, pool, perCall)))
 	}
 	for _, row := range []string{rowClose, rowCloseGo} {
-		all = append(all, atMost(row+": ms", 10, of(row, pool, func(s sample) float64 { return perCall(s) / 1e6 })))
+		all = append(all, atMost(row+": ms", 10, of(row, func(s sample) float64 { return perCall(s) / 1e6 })))
 	}
 	return append(all,
 		atMost(idleRow+": bytes", 30e3, idle(func(c idleCost) float64 { return c.Bytes })),

@@ -116,7 +116,7 @@ var (
 
 func words(s string) map[string]bool {
 	set := make(map[string]bool)
-	for _, w := range strings.Fields(s) {
+	for w := range strings.FieldsSeq(s) {
 		set[w] = true
 	}
 	return set

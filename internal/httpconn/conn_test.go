@@ -68,9 +68,9 @@ func within(t testing.TB, d time.Duration) context.Context {
 	return ctx
 }
 
-func say(t testing.TB, c *httpconn.Conn, tool, args string) string {
+func say(t testing.TB, c *httpconn.Conn, tool string) string {
 	t.Helper()
-	res, err := c.CallTool(within(t, soon), rpc.ToolCall{Tool: tool, Args: json.RawMessage(args)})
+	res, err := c.CallTool(within(t, soon), rpc.ToolCall{Tool: tool, Args: json.RawMessage(`{}`)})
 	require.NoError(t, err)
 	require.Len(t, res.Content, 1)
 	return res.Content[0].(mcp.TextContent).Text
@@ -109,7 +109,7 @@ func TestAServerAtAURLIsServedInBothEras(t *testing.T) {
 			var level mcp.SetLevelRequest
 			level.Params.Level = mcp.LoggingLevelWarning
 			require.NoError(t, c.SetLevel(ctx, level))
-			require.Equal(t, "warning", say(t, c, "level", `{}`))
+			require.Equal(t, "warning", say(t, c, "level"))
 		})
 	}
 }
@@ -121,11 +121,11 @@ func TestASubscriptionAtAURLIsRealUntilItIsEnded(t *testing.T) {
 			var sub mcp.SubscribeRequest
 			sub.Params.URI = offering.URI
 			require.NoError(t, c.Subscribe(ctx, sub))
-			require.Equal(t, offering.URI, say(t, c, "subscribed", `{}`))
+			require.Equal(t, offering.URI, say(t, c, "subscribed"))
 			var unsub mcp.UnsubscribeRequest
 			unsub.Params.URI = offering.URI
 			require.NoError(t, c.Unsubscribe(ctx, unsub))
-			require.Eventually(t, func() bool { return say(t, c, "subscribed", `{}`) == "" }, soon, time.Millisecond)
+			require.Eventually(t, func() bool { return say(t, c, "subscribed") == "" }, soon, time.Millisecond)
 		})
 	}
 }
@@ -172,7 +172,7 @@ func TestACallAtAURLGoesOnWhenItIsAskedForInput(t *testing.T) {
 		return `{"resultType":"complete","content":[{"type":"text","text":` + string(text) + `}]}`
 	}), rpc.Modern)
 	cfg.Handlers.Roots = func(context.Context) ([]mcp.Root, error) { return []mcp.Root{{URI: "file:///x"}}, nil }
-	require.Equal(t, `{"r":{"roots":[{"uri":"file:///x"}]}}`, say(t, dial(t, cfg), "t", `{}`))
+	require.Equal(t, `{"r":{"roots":[{"uri":"file:///x"}]}}`, say(t, dial(t, cfg), "t"))
 	require.Equal(t, 2, calls)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -299,12 +300,7 @@ func (c *Conn) discover(ctx context.Context) (version string, info *mcp.Initiali
 }
 
 func modern(versions []string) bool {
-	for _, v := range versions {
-		if mcp.IsModernProtocol(v) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(versions, mcp.IsModernProtocol)
 }
 
 // initialize is the handshake of the old era, but for the notification that ends it.

@@ -138,7 +138,7 @@ func TestRoundsOfACallAreBounded(t *testing.T) {
 
 // blocked calls a tool whose handler does what during says and then waits for the end
 // of its ctx. It returns the error of the call once the handler has ended too.
-func blocked(t *testing.T, ctx context.Context, during func(c *mcpconn.Conn)) (*mcpconn.Conn, error) {
+func blocked(t *testing.T, ctx context.Context, during func(c *mcpconn.Conn)) error {
 	t.Helper()
 	var c *mcpconn.Conn
 	ended := make(chan struct{})
@@ -160,17 +160,17 @@ func blocked(t *testing.T, ctx context.Context, during func(c *mcpconn.Conn)) (*
 	<-ended
 	require.Len(t, seen(), 1)
 	var not *rpc.NotSentError
-	require.False(t, errors.As(err, &not), "%v", err)
-	return c, err
+	require.NotErrorAs(t, err, &not, "%v", err)
+	return err
 }
 
 func TestDeathWhileAHandlerRunsIsALoss(t *testing.T) {
-	_, err := blocked(t, within(t, 4*soon), func(c *mcpconn.Conn) { kill(t, c) })
+	err := blocked(t, within(t, 4*soon), func(c *mcpconn.Conn) { kill(t, c) })
 	require.ErrorIs(t, err, rpc.ErrLost)
 }
 
 func TestCloseWhileAHandlerRunsEndsTheCall(t *testing.T) {
-	_, err := blocked(t, within(t, 4*soon), func(c *mcpconn.Conn) {
+	err := blocked(t, within(t, 4*soon), func(c *mcpconn.Conn) {
 		go func() { _ = c.Close() }() // it waits for this handler
 	})
 	require.ErrorIs(t, err, rpc.ErrLost)
@@ -178,7 +178,7 @@ func TestCloseWhileAHandlerRunsEndsTheCall(t *testing.T) {
 }
 
 func TestDeadlineWhileAHandlerRunsIsTheCtxs(t *testing.T) {
-	_, err := blocked(t, within(t, 200*time.Millisecond), func(*mcpconn.Conn) {})
+	err := blocked(t, within(t, 200*time.Millisecond), func(*mcpconn.Conn) {})
 	require.Equal(t, context.DeadlineExceeded, err)
 }
 

@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// HeldOff is the refusal to start a server that keeps failing.
-type HeldOff struct {
+// HeldOffError is the refusal to start a server that keeps failing.
+type HeldOffError struct {
 	Wait   time.Duration
 	Reason error // of the last failure
 }
 
-func (h *HeldOff) Error() string { return "held off: " + h.Reason.Error() }
+func (h *HeldOffError) Error() string { return "held off: " + h.Reason.Error() }
 
 // ErrDiedSoon is the reason of a failure that was a death soon after the start; see
 // [State.Explain].
@@ -26,7 +26,7 @@ func (st *State) heldOff(w *Want, now Moment) error {
 		st.ResetBackoff(w)
 	}
 	if wait, reason := st.backoff.HeldOff(w.Server, now); wait > 0 {
-		return &HeldOff{Wait: wait, Reason: reason}
+		return &HeldOffError{Wait: wait, Reason: reason}
 	}
 	return nil
 }

@@ -18,7 +18,7 @@ var (
 // and returns the caller's place in the line for it, which is nil when it is the
 // caller's turn. A session that is begun has no Owner yet. Who has joined leaves.
 //
-// The errors are [ErrClosed], [*Busy] and [*HeldOff].
+// The errors are [ErrClosed], [*BusyError] and [*HeldOffError].
 func (st *State) Join(w *Want, now Moment) (*Session, *turn.Place, error) {
 	if st.closed {
 		return nil, nil, ErrClosed
@@ -87,13 +87,12 @@ func (st *State) begin(w *Want, now Moment) (*Session, error) {
 		return nil, err
 	}
 	g := st.groupFor(w)
-	full, value := LimitNone, 0
+	full := LimitNone
 	if !w.Remote {
-		full, value = st.full(g, st.scopes[w.key().Scope])
+		full, _ = st.full(g, st.scopes[w.key().Scope])
 	}
 	if full != LimitNone && st.queueIsFull() {
-		value = st.limits.MaxWaiting
-		return nil, st.busy(LimitWaiting, value)
+		return nil, st.busy(LimitWaiting, st.limits.MaxWaiting)
 	}
 	s := st.newSession(g, w, now)
 	s.inFlight = 1

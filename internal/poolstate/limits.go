@@ -31,25 +31,25 @@ func (l Limit) String() string {
 	return [...]string{"", "MaxProcesses", "MaxStarting", "MaxPerScope", "MaxPerServer", "MaxWaiting"}[l]
 }
 
-// Busy is the refusal of a caller at a limit.
-type Busy struct {
+// BusyError is the refusal of a caller at a limit.
+type BusyError struct {
 	Limit      Limit
 	Max        int           // its value
 	Waiting    int           // callers that wait at limits
 	RetryAfter time.Duration // about how long it takes until as many have been served
 }
 
-func (b *Busy) Error() string {
+func (b *BusyError) Error() string {
 	return fmt.Sprintf("%s is %d and %d callers wait", b.Limit, b.Max, b.Waiting)
 }
 
-func (st *State) busy(l Limit, value int) *Busy {
+func (st *State) busy(l Limit, value int) *BusyError {
 	// As many starts as there are callers ahead.
-	return &Busy{Limit: l, Max: value, Waiting: st.waiting, RetryAfter: st.pace.For(st.waiting + 1)}
+	return &BusyError{Limit: l, Max: value, Waiting: st.waiting, RetryAfter: st.pace.For(st.waiting + 1)}
 }
 
 // BusyFor is the refusal of a caller that has waited too long for s to be admitted.
-func (st *State) BusyFor(s *Session) *Busy { return st.busy(st.full(s.Group, s.scope)) }
+func (st *State) BusyFor(s *Session) *BusyError { return st.busy(st.full(s.Group, s.scope)) }
 
 // tally counts the processes of a pool, a scope or a server, and the sessions that
 // wait for one to end there.

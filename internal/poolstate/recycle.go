@@ -46,7 +46,7 @@ func (st *State) noRoomForSpare(s *Session, now Moment) bool {
 	}
 	w := Want{Key: Key{Server: s.Key.Server}, Policy: s.policy}
 	_, err := st.beginSpare(&w, now)
-	var busy *Busy
+	var busy *BusyError
 	return errors.As(err, &busy)
 }
 
