@@ -24,7 +24,7 @@ func atLeast(what string, limit float64, median func(*measurer) float64) goal {
 
 func goals() []goal {
 	of := func(row string, f figure) func(*measurer) float64 {
-		return func(m *measurer) float64 { return m.of(row, f).median }
+		return func(m *measurer) float64 { return m.of(row, pool, f).median }
 	}
 	ratio := func(row, by string, f figure) func(*measurer) float64 {
 		return func(m *measurer) float64 { return m.ratio(row, by, mcpGo, f).median }
