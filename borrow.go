@@ -59,7 +59,7 @@ func (p *Pool) borrowAgain(b *borrower, old *conn) (*conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.logRetry(old, CloseCrashed)
+	p.logRetry(old, ReasonCrashed)
 	return p.await(b, c, w, 1)
 }
 
@@ -122,14 +122,14 @@ func (p *Pool) await(b *borrower, c *conn, w *turn.Place, deaths int) (_ *conn, 
 		why := CloseReason("")
 		switch {
 		case err == errDead:
-			why = CloseCrashed
+			why = ReasonCrashed
 			if deaths++; deaths > 1 {
 				err = c.lostError(errDead) // it dies faster than it can be used
 			}
 		case err == errWedged:
-			why = CloseWedged
+			why = ReasonWedged
 		case errors.Is(err, ErrServerClosed):
-			why = CloseServerClosed
+			why = ReasonServerClosed
 		}
 		p.mu.Lock()
 		if err == errTooLong {

@@ -14,7 +14,7 @@ import (
 	"github.com/mcppool/mcppool"
 )
 
-var backoff = mcppool.Backoff{After: 2, Initial: 8 * time.Second, Max: 30 * time.Second, MinUptime: 10 * time.Second}
+var backoff = mcppool.Backoff{Failures: 2, Initial: 8 * time.Second, Max: 30 * time.Second, MinUptime: 10 * time.Second}
 
 // heldOff requires that err says that the server is held off, and for how long.
 func heldOff(t *testing.T, err error) time.Duration {
@@ -170,7 +170,7 @@ func TestStartsThatFailTogetherBringTheFirstPauseAlone(t *testing.T) {
 func TestFailedToolsTimeoutsAndBadInputNeverHoldAServerOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakes{call: slowCalls(time.Minute)}
-		p := newPool(t, f, &mcppool.Options{Backoff: mcppool.Backoff{After: 1}})
+		p := newPool(t, f, &mcppool.Options{Backoff: mcppool.Backoff{Failures: 1}})
 		for range 3 {
 			require.ErrorIs(t, call(within(t, time.Second), p, stdio, "s"), context.DeadlineExceeded)
 			require.Error(t, call(t.Context(), p, mcppool.Server{Command: "x", Args: []string{"\x00"}}, "s"))
@@ -194,7 +194,7 @@ func TestResetServerStartsClean(t *testing.T) {
 			require.Error(t, call(t.Context(), p, stdio, "s"))
 		}
 		heldOff(t, call(t.Context(), p, stdio, "s"))
-		p.ResetServer(stdio)
+		p.ResetBackoff(stdio)
 		f.connectErr = nil
 		require.NoError(t, call(t.Context(), p, stdio, "s"))
 	})
@@ -211,7 +211,7 @@ func TestWithoutBackoffEveryCallTriesAgain(t *testing.T) {
 
 func TestBackoffRemembersABoundedNumberOfServers(t *testing.T) {
 	f := &fakes{connectErr: errors.New("broken")}
-	p := newPool(t, f, &mcppool.Options{Backoff: mcppool.Backoff{After: 1}})
+	p := newPool(t, f, &mcppool.Options{Backoff: mcppool.Backoff{Failures: 1}})
 	for i := range 1200 {
 		require.Error(t, call(t.Context(), p, other(i), "s"))
 	}
@@ -224,7 +224,7 @@ func TestServerThatIsHeldOffIsNotStartedFromTheQueueEither(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakes{connectTime: time.Second, connectErr: errors.New("no luck")}
 		p := newPool(t, f, &mcppool.Options{
-			Backoff: mcppool.Backoff{After: 1, Initial: time.Minute, Max: time.Minute},
+			Backoff: mcppool.Backoff{Failures: 1, Initial: time.Minute, Max: time.Minute},
 			Limits:  mcppool.Limits{MaxProcesses: 1},
 		})
 		start := time.Now()

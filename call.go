@@ -181,25 +181,25 @@ func (c *conn) end(ctx context.Context, op string, err error) (error, callEnd) {
 		err = c.st.Cause()
 		done.how = outcomeClosed
 	case errors.Is(err, ErrServerClosed): // a Check that was asked right before the send
-		done = callEnd{CloseServerClosed, outcomeClosed}
+		done = callEnd{ReasonServerClosed, outcomeClosed}
 	case ctx.Err() != nil:
 		err = ctx.Err()
-		why := CloseTimeout
+		why := ReasonTimeout
 		done.how = outcomeTimeout
 		if errors.Is(err, context.Canceled) {
-			why = CloseCancelled
+			why = ReasonCancelled
 			done.how = outcomeCancelled
 		}
 		switch {
 		case ph != phaseSent:
-		case c.abandonPolicy() == Probe:
+		case c.abandonPolicy() == AbandonProbe:
 			c.suspect.Store(true)
 		default:
 			done.why = why
 		}
 	case c.st.Lost() || isConnectionError(err):
 		err = c.lostError(err)
-		done = callEnd{CloseCrashed, outcomeLost}
+		done = callEnd{ReasonCrashed, outcomeLost}
 	}
 	if ph != phaseSent {
 		done.how = outcomeNotSent
@@ -219,14 +219,14 @@ func (p *Pool) countRefused() {
 type AbandonPolicy uint8
 
 const (
-	// AbandonDefault is what the pool's options say, and there Discard.
+	// AbandonDefault is what the pool's options say, and there AbandonDiscard.
 	AbandonDefault AbandonPolicy = iota
-	// Discard closes the session: nobody knows what state it is in.
-	Discard
-	// Probe keeps it. The server is told that the call was cancelled, and the
+	// AbandonDiscard closes the session: nobody knows what state it is in.
+	AbandonDiscard
+	// AbandonProbe keeps it. The server is told that the call was cancelled, and the
 	// next borrower first looks whether the server answers, within its own
 	// deadline and at most ProbeTimeout. If not, the session is replaced.
-	Probe
+	AbandonProbe
 )
 
 // abandonPolicy is what holds for c.

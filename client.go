@@ -19,7 +19,7 @@ type Client interface {
 	// CallTool makes one tools/call under ctx. Params.RawArguments holds the
 	// arguments as one line of JSON; Params.Arguments is what the caller of the
 	// pool gave. It returns when ctx ends or Close is called, and never sends a
-	// request twice. See [NotSent] and [RPCError] for what it may tell.
+	// request twice. See [MarkNotSent] and [RPCError] for what it may tell.
 	CallTool(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error)
 	// ListTools gives one page of tools.
 	ListTools(context.Context, mcp.ListToolsRequest) (*mcp.ListToolsResult, error)
@@ -33,11 +33,11 @@ type Client interface {
 	Close() error
 }
 
-// NotSent marks an error of [Client.CallTool] as one that came before anything
+// MarkNotSent marks an error of [Client.CallTool] as one that came before anything
 // was sent, such as the end of ctx before the request's turn: the session is
 // spared, and the call is safe to repeat. The error itself still counts as what
 // it is.
-func NotSent(err error) error { return &notSentError{err} }
+func MarkNotSent(err error) error { return &notSentError{err} }
 
 type notSentError struct{ err error }
 

@@ -194,7 +194,7 @@ func TestCloseScopeClosesOneConversationOnAllServers(t *testing.T) { // B29
 		require.NoError(t, <-oneShot)
 		synctest.Wait()
 		require.Equal(t, 1, p.Stats().Kept)
-		require.EqualValues(t, 2, p.Stats().Closed[mcppool.CloseScopeClosed])
+		require.EqualValues(t, 2, p.Stats().Closed[mcppool.ReasonScopeClosed])
 	})
 }
 

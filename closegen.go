@@ -22,7 +22,7 @@ func (p *Pool) CloseServer(srv Server) {
 	p.mu.Lock()
 	defer p.unlock()
 	if g := p.state.Group(d); g != nil {
-		p.state.KillAll(g, ErrServerClosed, reason(CloseServerClosed), p.now())
+		p.state.KillAll(g, ErrServerClosed, reason(ReasonServerClosed), p.now())
 	}
 }
 
@@ -34,7 +34,7 @@ func (p *Pool) CloseCommand(srv Server) {
 	defer p.unlock()
 	for g := range p.state.Groups {
 		if recordOf(g).command == d {
-			p.state.KillAll(g, ErrServerClosed, reason(CloseServerClosed), p.now())
+			p.state.KillAll(g, ErrServerClosed, reason(ReasonServerClosed), p.now())
 		}
 	}
 }
@@ -45,7 +45,7 @@ func (p *Pool) CloseCommand(srv Server) {
 func (p *Pool) CloseScope(scope string) {
 	p.mu.Lock()
 	defer p.unlock()
-	p.state.KillScope(scope, ErrServerClosed, reason(CloseScopeClosed), p.now())
+	p.state.KillScope(scope, ErrServerClosed, reason(ReasonScopeClosed), p.now())
 }
 
 // CloseSession closes one session as [Pool.CloseServer] does. It reports whether
@@ -55,7 +55,7 @@ func (p *Pool) CloseSession(id string) bool {
 	defer p.unlock()
 	for s := range p.state.All {
 		if connOf(s).id == id && s.Status() < poolstate.Closing {
-			p.state.Kill(s, ErrServerClosed, reason(CloseByID), p.now())
+			p.state.Kill(s, ErrServerClosed, reason(ReasonByID), p.now())
 			return true
 		}
 	}
@@ -75,7 +75,7 @@ func (p *Pool) RetireServer(srv Server) {
 	}
 	for s := range g.Members {
 		if s.Status() > poolstate.Queued { // what hasn't begun can't be out of date
-			p.state.Retire(s, ErrServerClosed, reason(CloseRetired), p.now())
+			p.state.Retire(s, ErrServerClosed, reason(ReasonRetired), p.now())
 		}
 	}
 }
@@ -94,26 +94,26 @@ type CloseReason string
 
 // The reasons. Exactly one is counted for every session.
 const (
-	CloseOneShot      = CloseReason(poolstate.OneShot)      // it was opened for one call
-	CloseIdle         = CloseReason(poolstate.Idle)         // unused for IdleTimeout, or CloseIdle
-	CloseLRU          = CloseReason(poolstate.LRU)          // least recently used when there were more than MaxSessions
-	CloseCrashed      = CloseReason(poolstate.Crashed)      // the connection was lost
-	CloseServerClosed = CloseReason(poolstate.ServerClosed) // CloseServer, CloseCommand, or a Check that said no
-	CloseByID         = CloseReason(poolstate.ByID)         // CloseSession
-	CloseRetired      = CloseReason(poolstate.Retired)      // RetireServer
-	CloseShutdown     = CloseReason(poolstate.Shutdown)     // Shutdown or Close
-	CloseEvicted      = CloseReason(poolstate.Evicted)      // another call needed its place at a limit
-	CloseRecycled     = CloseReason(poolstate.Recycled)     // too old, too many calls or too much memory
-	CloseStartFailed  = CloseReason(poolstate.StartFailed)  // it never came up
-	CloseAbandoned    = CloseReason(poolstate.Abandoned)    // nobody waited for its connect any longer
+	ReasonOneShot      = CloseReason(poolstate.OneShot)      // it was opened for one call
+	ReasonIdle         = CloseReason(poolstate.Idle)         // unused for IdleTimeout, or CloseIdle
+	ReasonLRU          = CloseReason(poolstate.LRU)          // least recently used when there were more than MaxSessions
+	ReasonCrashed      = CloseReason(poolstate.Crashed)      // the connection was lost
+	ReasonServerClosed = CloseReason(poolstate.ServerClosed) // CloseServer, CloseCommand, or a Check that said no
+	ReasonByID         = CloseReason(poolstate.ByID)         // CloseSession
+	ReasonRetired      = CloseReason(poolstate.Retired)      // RetireServer
+	ReasonShutdown     = CloseReason(poolstate.Shutdown)     // Shutdown or Close
+	ReasonEvicted      = CloseReason(poolstate.Evicted)      // another call needed its place at a limit
+	ReasonRecycled     = CloseReason(poolstate.Recycled)     // too old, too many calls or too much memory
+	ReasonStartFailed  = CloseReason(poolstate.StartFailed)  // it never came up
+	ReasonAbandoned    = CloseReason(poolstate.Abandoned)    // nobody waited for its connect any longer
 
-	CloseTimeout     CloseReason = "timeout"      // a call ran past its deadline
-	CloseCancelled   CloseReason = "cancelled"    // a call was cancelled
-	CloseScopeClosed CloseReason = "scope closed" // CloseScope
-	CloseWedged      CloseReason = "wedged"       // it didn't answer a probe
-	CloseDiscarded   CloseReason = "discarded"    // its holder gave it up
-	CloseLeaked      CloseReason = "leaked"       // its lease was dropped without a release
-	ClosePanicked    CloseReason = "panicked"     // the client or the func given to Do panicked
+	ReasonTimeout     CloseReason = "timeout"      // a call ran past its deadline
+	ReasonCancelled   CloseReason = "cancelled"    // a call was cancelled
+	ReasonScopeClosed CloseReason = "scope closed" // CloseScope
+	ReasonWedged      CloseReason = "wedged"       // it didn't answer a probe
+	ReasonDiscarded   CloseReason = "discarded"    // its holder gave it up
+	ReasonLeaked      CloseReason = "leaked"       // its lease was dropped without a release
+	ReasonPanicked    CloseReason = "panicked"     // the client or the func given to Do panicked
 )
 
 // reason is a CloseReason as the state has it.

@@ -220,7 +220,7 @@ func (p *Pool) closeConn(c *conn) {
 
 // explainDeath replaces what Backoff knows of the death of c by what its client does.
 func (p *Pool) explainDeath(c *conn) {
-	if p.opts.Backoff.After <= 0 || !c.st.Lost() {
+	if p.opts.Backoff.Failures <= 0 || !c.st.Lost() {
 		return
 	}
 	err := c.lostError(poolstate.ErrDiedSoon)
@@ -231,7 +231,7 @@ func (p *Pool) explainDeath(c *conn) {
 
 // lostError says what is known of the end of the connection.
 func (c *conn) lostError(err error) error {
-	lost := &LostError{Server: c.label, Err: err}
+	lost := &SessionLostError{Server: c.label, Err: err}
 	if c.st.Lost() && c.client.Err() != nil {
 		lost.Err = c.client.Err()
 	}

@@ -81,7 +81,7 @@ func TestCallerThatGivesUpAConnectReturnsOnTime(t *testing.T) { // B15, B16
 				require.True(t, mcppool.SafeToRetry(err))
 				synctest.Wait()
 				require.Zero(t, mcppool.Remembered(p))
-				require.EqualValues(t, 1, p.Stats().Closed[mcppool.CloseAbandoned])
+				require.EqualValues(t, 1, p.Stats().Closed[mcppool.ReasonAbandoned])
 			})
 		})
 	}
@@ -155,7 +155,7 @@ func TestCallThatWasNotSentSparesItsSession(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	f := &fakes{call: func(ctx context.Context, _ *fake, _ mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		cancel()
-		return nil, mcppool.NotSent(ctx.Err())
+		return nil, mcppool.MarkNotSent(ctx.Err())
 	}}
 	p := newPool(t, f, nil)
 	err := call(ctx, p, stdio, "s")

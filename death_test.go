@@ -24,7 +24,7 @@ func TestSessionThatDiedWhileIdleIsReplacedBeforeAnythingIsSent(t *testing.T) { 
 	require.Equal(t, 1, f.all()[0].served(), "the dead one got nothing more")
 	require.NoError(t, p.Shutdown(t.Context()))
 	require.Equal(t, []int{1, 1}, f.closed())
-	require.EqualValues(t, 1, p.Stats().Closed[mcppool.CloseCrashed])
+	require.EqualValues(t, 1, p.Stats().Closed[mcppool.ReasonCrashed])
 }
 
 func TestFailingToolLeavesItsSessionAlone(t *testing.T) { // B8
@@ -79,7 +79,7 @@ func TestTransportThatBreaksDuringACallLosesTheSessionAndNothingIsSentAgain(t *t
 			p := newPool(t, f, nil)
 			err := call(t.Context(), p, stdio, "s")
 			require.ErrorIs(t, err, mcppool.ErrSessionLost)
-			var lost *mcppool.LostError
+			var lost *mcppool.SessionLostError
 			require.ErrorAs(t, err, &lost)
 			require.Equal(t, stdio.String(), lost.Server)
 			require.False(t, mcppool.SafeToRetry(err))
@@ -154,7 +154,7 @@ func TestSessionThatDiesRightBeforeTheSendIsReplacedOnce(t *testing.T) {
 	f := &fakes{call: func(_ context.Context, c *fake, _ mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		if deaths--; deaths >= 0 {
 			c.die()
-			return nil, mcppool.NotSent(transport.ErrTransportClosed)
+			return nil, mcppool.MarkNotSent(transport.ErrTransportClosed)
 		}
 		return mcp.NewToolResultText("ok"), nil
 	}}

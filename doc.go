@@ -25,7 +25,7 @@
 //
 // The caller's own ctx error comes through errors.Is. [ErrClosed],
 // [ErrServerClosed], [ErrSessionLost] and [ErrBusy] are the pool's conditions;
-// [*LostError], [*StartError], [*BusyError], [*RPCError] and [*ConfigError] say
+// [*SessionLostError], [*StartError], [*BusyError], [*RPCError] and [*ConfigError] say
 // more. A tool that failed is no error but a result with IsError. [SafeToRetry]
 // says whether nothing was sent. No error holds a secret of the server's
 // configuration.

@@ -23,7 +23,7 @@ var (
 	// and its like ran, or [Call.Check] said no. The tool may have run.
 	ErrServerClosed = errors.New("mcppool: server was closed, updated or removed during the call")
 	// ErrSessionLost: the connection died during the call. The tool may have
-	// run; the call is not sent again. Errors are of type [*LostError].
+	// run; the call is not sent again. Errors are of type [*SessionLostError].
 	ErrSessionLost = errors.New("mcppool: session lost")
 	// ErrBusy: a configured limit refused the call, which was not sent. Errors
 	// are of type [*BusyError].
@@ -77,8 +77,8 @@ func (e *StartError) Unwrap() error {
 	return e.Err
 }
 
-// LostError is the [ErrSessionLost] of a call.
-type LostError struct {
+// SessionLostError is the [ErrSessionLost] of a call.
+type SessionLostError struct {
 	// Server is the label of the server (see [Server.String]).
 	Server string
 	// Exit is how the process ended, such as "exit status 3" or "signal:
@@ -90,7 +90,7 @@ type LostError struct {
 	Err error
 }
 
-func (e *LostError) Error() string {
+func (e *SessionLostError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "mcppool: session of %s lost", e.Server)
 	if e.Err != nil {
@@ -100,10 +100,10 @@ func (e *LostError) Error() string {
 	return b.String()
 }
 
-// Is makes every LostError an [ErrSessionLost].
-func (e *LostError) Is(target error) bool { return target == ErrSessionLost }
+// Is makes every SessionLostError an [ErrSessionLost].
+func (e *SessionLostError) Is(target error) bool { return target == ErrSessionLost }
 
-func (e *LostError) Unwrap() error { return e.Err }
+func (e *SessionLostError) Unwrap() error { return e.Err }
 
 // RPCError is a JSON-RPC error answer of the server. The session lives on.
 // errors.Is with mcp-go's sentinels, such as mcp.ErrMethodNotFound, works.
@@ -146,7 +146,7 @@ func heldOffError(label string, held *poolstate.HeldOffError) error {
 	err := &StartError{Server: label, Phase: "start", RetryAfter: held.Wait, Err: held.Reason}
 	var (
 		start *StartError
-		lost  *LostError
+		lost  *SessionLostError
 	)
 	switch {
 	case errors.As(held.Reason, &start):

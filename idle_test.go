@@ -108,7 +108,7 @@ func TestCapEvictsTheLeastRecentlyUsed(t *testing.T) { // B34
 		}
 		synctest.Wait()
 		require.Equal(t, []int{0, 1, 0}, f.closed(), "b went: a was used after it, c just now")
-		require.EqualValues(t, 1, p.Stats().Closed[mcppool.CloseLRU])
+		require.EqualValues(t, 1, p.Stats().Closed[mcppool.ReasonLRU])
 	})
 }
 

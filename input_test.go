@@ -148,5 +148,5 @@ func TestSafeToRetryOnlyWhenNothingCanHaveRun(t *testing.T) {
 	require.False(t, mcppool.SafeToRetry(nil))
 	require.False(t, mcppool.SafeToRetry(mcp.ErrInternalError))
 	require.True(t, mcppool.SafeToRetry(&mcppool.StartError{Err: mcp.ErrInternalError}))
-	require.False(t, mcppool.SafeToRetry(&mcppool.LostError{}))
+	require.False(t, mcppool.SafeToRetry(&mcppool.SessionLostError{}))
 }

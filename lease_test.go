@@ -87,7 +87,7 @@ func TestLeaseThatIsDroppedIsReportedAndItsSessionReclaimed(t *testing.T) {
 		runtime.GC()
 		return slices.Contains(book.take(), `level=ERROR msg="a session was acquired and never released"`)
 	}, 10*time.Second, time.Millisecond)
-	require.Eventually(t, func() bool { return p.Stats().Closed[mcppool.CloseLeaked] == 1 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return p.Stats().Closed[mcppool.ReasonLeaked] == 1 }, 10*time.Second, time.Millisecond)
 	require.NoError(t, call(t.Context(), p, stdio, "s"))
 	require.Len(t, f.all(), 2)
 }

@@ -42,7 +42,7 @@ func TestProcessesNeverExceedTheirLimitEvenWhileSomeEnd(t *testing.T) {
 			require.NoError(t, <-c)
 		}
 		require.Equal(t, 5*time.Second, time.Since(start))
-		require.EqualValues(t, 2, p.Stats().Closed[mcppool.CloseEvicted])
+		require.EqualValues(t, 2, p.Stats().Closed[mcppool.ReasonEvicted])
 		require.NoError(t, mcppool.CheckInvariants(p))
 	})
 }
@@ -129,7 +129,7 @@ func TestScopeAndServerHaveLimitsOfTheirOwn(t *testing.T) {
 				require.NoError(t, <-busy)
 				require.NoError(t, <-waits, "the idle session made room")
 				require.Equal(t, 2*time.Second, time.Since(start))
-				require.EqualValues(t, 1, p.Stats().Closed[mcppool.CloseEvicted])
+				require.EqualValues(t, 1, p.Stats().Closed[mcppool.ReasonEvicted])
 			})
 		})
 	}

@@ -71,7 +71,7 @@ func TestLogTellsOfBorrowsAtDebugOfSessionsAtInfoAndOfTroubleAtWarn(t *testing.T
 				return mcp.NewToolResultText("ok"), nil
 			}
 			c.die()
-			return nil, mcppool.NotSent(errors.New("it has just died"))
+			return nil, mcppool.MarkNotSent(errors.New("it has just died"))
 		}
 		require.NoError(t, call(t.Context(), p, stdio, "s"))
 		synctest.Wait()

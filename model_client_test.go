@@ -123,7 +123,7 @@ func (c *modelClient) look(ctx context.Context, what string) error {
 // givenUpLocked notes that a client's server may be busy with what nobody waits for.
 func (w *modelWorld) givenUpLocked(c *modelClient) {
 	c.suspect = true
-	c.doubt = c.doubt || w.policy(&modelServers[c.server]) != mcppool.Probe
+	c.doubt = c.doubt || w.policy(&modelServers[c.server]) != mcppool.AbandonProbe
 }
 
 func (c *modelClient) CallTool(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -153,7 +153,7 @@ func (c *modelClient) CallTool(ctx context.Context, req mcp.CallToolRequest) (*m
 				rec.unsent++
 			}
 			w.logLockedf("call %d isn't sent to client %d: %v", id, c.id, err)
-			return nil, mcppool.NotSent(err)
+			return nil, mcppool.MarkNotSent(err)
 		}
 	case rec.plan.End == endLostUnsent && rec.unsent == 0:
 		c.dieLocked()
@@ -161,7 +161,7 @@ func (c *modelClient) CallTool(ctx context.Context, req mcp.CallToolRequest) (*m
 	if c.lost {
 		rec.unsent++
 		w.logLockedf("call %d isn't sent to client %d, which is lost", id, c.id)
-		return nil, mcppool.NotSent(errModelLost)
+		return nil, mcppool.MarkNotSent(errModelLost)
 	}
 	srv := &modelServers[c.server]
 	w.logLockedf("call %d is sent to client %d", id, c.id)

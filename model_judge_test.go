@@ -108,7 +108,7 @@ func (w *modelWorld) allowedLocked(rec *modelCall, err error) (ok, retry bool) {
 		return rec.plan.End == endOdd && rec.answered, false
 	case errors.As(err, &start):
 		if start.RetryAfter > 0 {
-			return w.plan.Options.Backoff.After > 0 && h.troubles >= w.plan.Options.Backoff.After, true
+			return w.plan.Options.Backoff.Failures > 0 && h.troubles >= w.plan.Options.Backoff.Failures, true
 		}
 		return h.startFailures > 0, true
 	case errors.As(err, &busy):

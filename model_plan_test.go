@@ -79,7 +79,7 @@ const (
 	stepScope    modelKind = "CloseScope"
 	stepIdle     modelKind = "CloseIdle"
 	stepRetire   modelKind = "RetireServer"
-	stepReset    modelKind = "ResetServer"
+	stepReset    modelKind = "ResetBackoff"
 	stepLimits   modelKind = "SetLimits"
 	stepShutdown modelKind = "Shutdown"
 	stepClose    modelKind = "Close"
@@ -180,10 +180,10 @@ var (
 			MaxSessions:    oneOf(-1, -1, -1, 1, 2, 4).Draw(t, "MaxSessions"),
 			IdleTimeout:    oneOf(-1, 5*time.Second, 500*ms, 50*ms).Draw(t, "IdleTimeout"),
 			ConnectTimeout: oneOf(time.Second, 100*ms).Draw(t, "ConnectTimeout"),
-			AfterAbandon:   oneOf(mcppool.Discard, mcppool.Probe).Draw(t, "AfterAbandon"),
+			AfterAbandon:   oneOf(mcppool.AbandonDiscard, mcppool.AbandonProbe).Draw(t, "AfterAbandon"),
 			ProbeTimeout:   oneOf(0, 50*ms).Draw(t, "ProbeTimeout"),
 			HealthInterval: oneOf(0, 0, 0, 300*ms).Draw(t, "HealthInterval"),
-			Backoff: mcppool.Backoff{After: oneOf(0, 0, 1, 2).Draw(t, "After"),
+			Backoff: mcppool.Backoff{Failures: oneOf(0, 0, 1, 2).Draw(t, "After"),
 				Initial: 100 * ms, Max: 300 * ms, MinUptime: 100 * ms},
 			Recycle: mcppool.Recycle{MaxCalls: oneOf(0, 0, 0, 1, 2).Draw(t, "MaxCalls"),
 				MaxLifetime: oneOf(0, 0, 0, 100*ms).Draw(t, "MaxLifetime")},

@@ -221,7 +221,7 @@ func (w *modelWorld) step(wg *sync.WaitGroup, s *modelStep) {
 		w.mu.Lock()
 		w.servers[s.Server].failures = 0
 		w.mu.Unlock()
-		p.ResetServer(srv)
+		p.ResetBackoff(srv)
 	case stepLimits:
 		w.mu.Lock()
 		w.limits = loosest(w.limits, s.Limits)

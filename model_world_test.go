@@ -56,10 +56,10 @@ type modelHistory struct {
 var modelServers = [...]mcppool.Server{
 	{Command: "plain"},
 	{Command: "plain", Env: map[string]string{"N": "2"}, IdleTimeout: -1},
-	{Command: "probed", AfterAbandon: mcppool.Probe},
+	{Command: "probed", AfterAbandon: mcppool.AbandonProbe},
 	{Command: "exclusive", Exclusive: true},
 	{Command: "shared", Shared: true},
-	{Command: "stateless", Shared: true, Concurrent: true, Processes: 2, AfterAbandon: mcppool.Probe},
+	{Command: "stateless", Shared: true, Concurrent: true, Processes: 2, AfterAbandon: mcppool.AbandonProbe},
 	{Command: "spared", Spares: 1},
 	{URL: "http://far.example/mcp"},
 }
@@ -174,7 +174,7 @@ func (w *modelWorld) dialServer(ctx context.Context, srv mcppool.Server) (mcppoo
 			if h.failures == 0 {
 				h.firstFailed = time.Now()
 			}
-			if after := w.plan.Options.Backoff.After; h.failures < after || d.began.After(h.failed) {
+			if after := w.plan.Options.Backoff.Failures; h.failures < after || d.began.After(h.failed) {
 				h.failures++
 				h.failed = time.Now()
 			}
@@ -214,10 +214,10 @@ func (w *modelWorld) checkStartLocked(d *modelDial) {
 		unseen = unseen || c.server == d.server && (c.died && (c.closes == 0 || !c.closedAt.Before(h.firstFailed)) ||
 			!c.opened.Add(b.MinUptime).Before(h.firstFailed))
 	}
-	if b.After > 0 && h.failures >= b.After && h.failed.Before(d.began) && !unseen &&
+	if b.Failures > 0 && h.failures >= b.Failures && h.failed.Before(d.began) && !unseen &&
 		// When a failure ties with the end of the last who waited, it doesn't count.
 		uint64(w.startFailures) == w.pool.Stats().Failures {
-		pause := min(b.Max, b.Initial<<min(h.failures-b.After, 20))
+		pause := min(b.Max, b.Initial<<min(h.failures-b.Failures, 20))
 		if since := d.began.Sub(h.failed); since < pause-pause/4-1 {
 			w.failLockedf("server %d is started %s after its failure number %d in a row: the pause is %s", d.server, since, h.failures, pause)
 		}

@@ -193,7 +193,7 @@ func TestProcessKilledWhileIdleIsGoneWithoutACall(t *testing.T) {
 	require.NoError(t, killProcess(pid))
 	require.Eventually(t, func() bool {
 		s := p.Stats()
-		return s.Open == 0 && s.Kept == 0 && s.Closed[mcppool.CloseCrashed] == 1
+		return s.Open == 0 && s.Kept == 0 && s.Closed[mcppool.ReasonCrashed] == 1
 	}, time.Second, time.Millisecond)
 	require.NoError(t, mcppool.CheckInvariants(p))
 }
@@ -207,7 +207,7 @@ func TestSpareThatDiesWhileItConnectsIsNotKept(t *testing.T) {
 	}})
 	require.NoError(t, p.Prewarm(t.Context(), stdio, 1))
 	require.Eventually(t, func() bool { return p.Stats().Open == 0 }, 5*time.Second, time.Millisecond)
-	require.EqualValues(t, 1, p.Stats().Closed[mcppool.CloseCrashed])
+	require.EqualValues(t, 1, p.Stats().Closed[mcppool.ReasonCrashed])
 }
 
 func TestProcessThatDiesWithItsAnswerIsNotKept(t *testing.T) {

@@ -41,7 +41,7 @@ type Options struct {
 	MaxMessageSize int
 
 	// AfterAbandon is what a call that was given up does to its session; default:
-	// Discard.
+	// AbandonDiscard.
 	AfterAbandon AbandonPolicy
 	// ProbeTimeout bounds how long a session may be silent when it is looked
 	// whether it answers; default 5 seconds.
@@ -150,7 +150,7 @@ func (o *Options) validate() error {
 	}{
 		{"ProbeTimeout", o.ProbeTimeout},
 		{"HealthInterval", o.HealthInterval},
-		{"Backoff.After", time.Duration(o.Backoff.After)},
+		{"Backoff.Failures", time.Duration(o.Backoff.Failures)},
 		{"Backoff.Initial", o.Backoff.Initial},
 		{"Backoff.Max", o.Backoff.Max},
 		{"Backoff.MinUptime", o.Backoff.MinUptime},
@@ -271,9 +271,9 @@ func (l *Limits) ofState() poolstate.Limits {
 // a time, until one comes up. A server is trusted again, and its failures are
 // forgotten, when a session has lived for MinUptime.
 type Backoff struct {
-	// After is how many failures in a row are let through; zero means that
+	// Failures is how many failures in a row are let through; zero means that
 	// nothing is ever held off.
-	After int
+	Failures int
 	// Initial is the first pause, and doubles with each failure; default 500 ms.
 	// Up to a quarter of a pause is taken off it at random.
 	Initial time.Duration
@@ -292,7 +292,7 @@ func (b *Backoff) minUptime() time.Duration { return orDefault(b.MinUptime, 10*t
 const maxBreakers = 1024
 
 func (b *Backoff) config() backoff.Config {
-	return backoff.Config{Failures: b.After, Initial: b.initial(), Max: b.max(), MinUptime: b.minUptime(), Cap: maxBreakers}
+	return backoff.Config{Failures: b.Failures, Initial: b.initial(), Max: b.max(), MinUptime: b.minUptime(), Cap: maxBreakers}
 }
 
 // Recycle replaces sessions that have become old, between calls and never during

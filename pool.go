@@ -186,7 +186,7 @@ func (p *Pool) CallTool(ctx context.Context, srv Server, call Call) (*mcp.CallTo
 // is set and the session was lost before anything was sent: sent is false then,
 // and the session still borrowed.
 func (p *Pool) callIn(ctx context.Context, c *conn, req *mcp.CallToolRequest, call *Call, again bool) (res *mcp.CallToolResult, sent bool, err error) {
-	done := callEnd{why: ClosePanicked, how: outcomeOther} // unless the client returns
+	done := callEnd{why: ReasonPanicked, how: outcomeOther} // unless the client returns
 	sent = true
 	defer func() {
 		if sent {
@@ -232,7 +232,7 @@ func (p *Pool) lend(ctx context.Context, srv *Server, scope, op string, f func(c
 		return wrap(op, srv, phaseQueue, err)
 	}
 	l := &Session{&lease{p: p, c: c}}
-	why := ClosePanicked // unless f returns
+	why := ReasonPanicked // unless f returns
 	defer func() { l.lease.end(why) }()
 	err = f(ctx, l)
 	why = ""
@@ -319,9 +319,9 @@ func (p *Pool) Limits() Limits {
 	}
 }
 
-// ResetServer forgets the failures of exactly this configuration, so that the
+// ResetBackoff forgets the failures of exactly this configuration, so that the
 // next call may start it at once.
-func (p *Pool) ResetServer(srv Server) {
+func (p *Pool) ResetBackoff(srv Server) {
 	p.mu.Lock()
 	defer p.unlock()
 	b := newBorrower(context.Background(), &srv, "", nil)
@@ -335,7 +335,7 @@ func (p *Pool) ResetServer(srv Server) {
 // returns ctx's error. Either way no process, goroutine or timer of the pool is
 // left when it returns.
 func (p *Pool) Shutdown(ctx context.Context) error {
-	p.refuse(func(s *poolstate.Session) { p.state.Retire(s, ErrClosed, reason(CloseShutdown), p.now()) })
+	p.refuse(func(s *poolstate.Session) { p.state.Retire(s, ErrClosed, reason(ReasonShutdown), p.now()) })
 	var err error
 	select {
 	case <-p.empty:
@@ -355,7 +355,7 @@ func (p *Pool) Shutdown(ctx context.Context) error {
 // left. It may be called again, and from several goroutines; each call waits.
 // Its error is always nil.
 func (p *Pool) Close() error {
-	p.refuse(func(s *poolstate.Session) { p.state.Kill(s, ErrClosed, reason(CloseShutdown), p.now()) })
+	p.refuse(func(s *poolstate.Session) { p.state.Kill(s, ErrClosed, reason(ReasonShutdown), p.now()) })
 	<-p.empty
 	p.wg.Wait()
 	p.web.Close()

@@ -25,7 +25,7 @@ func (p probed) Probe(ctx context.Context) error { return p.probe(ctx, p.fake) }
 // probing makes a pool that probes after an abandoned call.
 func probing(t *testing.T, f *fakes, opts mcppool.Options, probe func(ctx context.Context, c *fake) error) *mcppool.Pool {
 	t.Helper()
-	opts.AfterAbandon = mcppool.Probe
+	opts.AfterAbandon = mcppool.AbandonProbe
 	opts.Dial = func(ctx context.Context, srv mcppool.Server) (mcppool.Client, error) {
 		c, err := f.dial(ctx, srv)
 		if err != nil {
@@ -67,7 +67,7 @@ func TestWedgedSessionIsReplacedAfterTheProbeTimeout(t *testing.T) {
 		require.Equal(t, 3*time.Second, time.Since(start))
 		require.Len(t, f.all(), 2)
 		synctest.Wait()
-		require.EqualValues(t, 1, p.Stats().Closed[mcppool.CloseWedged])
+		require.EqualValues(t, 1, p.Stats().Closed[mcppool.ReasonWedged])
 	})
 }
 
@@ -121,7 +121,7 @@ func TestCustomClientWithoutAProbeIsAskedForItsTools(t *testing.T) {
 		}}
 		p := newPool(t, f, nil)
 		srv := stdio
-		srv.AfterAbandon = mcppool.Probe
+		srv.AfterAbandon = mcppool.AbandonProbe
 		require.Error(t, call(within(t, time.Second), p, srv, "s"))
 		f.call = nil
 		require.NoError(t, call(t.Context(), p, srv, "s"))
@@ -135,7 +135,7 @@ func TestServerCanDiscardWhereThePoolProbes(t *testing.T) {
 		f := &fakes{call: slowCalls(time.Minute)}
 		p := probing(t, f, mcppool.Options{}, func(context.Context, *fake) error { return nil })
 		srv := stdio
-		srv.AfterAbandon = mcppool.Discard
+		srv.AfterAbandon = mcppool.AbandonDiscard
 		require.Error(t, call(within(t, time.Second), p, srv, "s"))
 		synctest.Wait()
 		require.Equal(t, []int{1}, f.closed())
@@ -177,7 +177,7 @@ func TestHealthIntervalFindsWedgedIdleSessions(t *testing.T) {
 		time.Sleep(6 * time.Second)
 		synctest.Wait()
 		require.Equal(t, []int{1}, f.closed())
-		require.EqualValues(t, 1, p.Stats().Closed[mcppool.CloseWedged])
+		require.EqualValues(t, 1, p.Stats().Closed[mcppool.ReasonWedged])
 	})
 }
 

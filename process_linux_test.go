@@ -17,8 +17,8 @@ func TestProcessThatHasGrownTooLargeIsReplaced(t *testing.T) {
 	small := say(t, p, srv, "small", "pid", nil)
 	large := say(t, p, srv, "large", "pid", nil)
 	say(t, p, srv, "large", "grow", map[string]any{"bytes": limit})
-	require.Eventually(t, func() bool { return p.Stats().Closed[mcppool.CloseRecycled] == 1 }, 10*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return p.Stats().Closed[mcppool.ReasonRecycled] == 1 }, 10*time.Second, 10*time.Millisecond)
 	require.NotEqual(t, large, say(t, p, srv, "large", "pid", nil))
 	require.Equal(t, small, say(t, p, srv, "small", "pid", nil))
-	require.EqualValues(t, 1, p.Stats().Closed[mcppool.CloseRecycled])
+	require.EqualValues(t, 1, p.Stats().Closed[mcppool.ReasonRecycled])
 }

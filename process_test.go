@@ -117,7 +117,7 @@ func TestProcessKilledWhileIdleIsReplaced(t *testing.T) { // B7
 	kill(t, pid)
 	requireGone(t, []int{pid})
 	require.NotEqual(t, strconv.Itoa(pid), say(t, p, srv, "s", "pid", nil))
-	require.EqualValues(t, 1, p.Stats().Closed[mcppool.CloseCrashed])
+	require.EqualValues(t, 1, p.Stats().Closed[mcppool.ReasonCrashed])
 }
 
 func TestProcessLivesOnWhenAToolFails(t *testing.T) { // B8
@@ -144,7 +144,7 @@ func TestProcessThatDiesDuringACallSaysWhyWithoutSecrets(t *testing.T) { // B9
 	_, err := p.CallTool(t.Context(), srv, mcppool.Call{Tool: "die", Scope: "s"})
 	require.ErrorIs(t, err, mcppool.ErrSessionLost)
 	require.False(t, mcppool.SafeToRetry(err))
-	var lost *mcppool.LostError
+	var lost *mcppool.SessionLostError
 	require.ErrorAs(t, err, &lost)
 	require.Equal(t, "exit status 7", lost.Exit)
 	require.Contains(t, lost.Stderr, "dying with [redacted]")

@@ -116,9 +116,9 @@ func (p *Pool) checkOne(ctx context.Context, s *poolstate.Session, began moment)
 	c.suspect.Store(true)
 	switch err := c.reassure(ctx); err {
 	case errWedged:
-		why = CloseWedged
+		why = ReasonWedged
 	case errDead:
-		why = CloseCrashed
+		why = ReasonCrashed
 	}
 	p.mu.Lock()
 	defer p.unlock()

@@ -21,7 +21,7 @@ func TestSessionIsReplacedAfterItsCallsAreUsedUp(t *testing.T) {
 		}
 		synctest.Wait()
 		require.Equal(t, []int{1, 1, 0}, f.closed())
-		require.EqualValues(t, 2, p.Stats().Closed[mcppool.CloseRecycled])
+		require.EqualValues(t, 2, p.Stats().Closed[mcppool.ReasonRecycled])
 	})
 }
 
@@ -133,7 +133,7 @@ func TestSessionThatUsesTooMuchMemoryIsReplacedWhenItIsFree(t *testing.T) {
 		time.Sleep(1)
 		synctest.Wait()
 		require.Equal(t, []int{1, 1}, f.closed(), "it was idle")
-		require.EqualValues(t, 2, p.Stats().Closed[mcppool.CloseRecycled])
+		require.EqualValues(t, 2, p.Stats().Closed[mcppool.ReasonRecycled])
 		require.NoError(t, mcppool.CheckInvariants(p))
 	})
 }

@@ -168,8 +168,8 @@ func newLife(t *testing.T, opts mcppool.Options) *life {
 	t.Helper()
 	l := &life{ear: new(ear), t: t, page: pooldebug.New(nil)}
 	opts.Logger, opts.Trace = l.logger(), mcppool.MergeTraces(l.ear.trace(), l.page.Trace())
-	if opts.Backoff.After == 0 {
-		opts.Backoff.After = 1000
+	if opts.Backoff.Failures == 0 {
+		opts.Backoff.Failures = 1000
 	}
 	// What anything prints, or logs to the default logger.
 	logged := log.Writer()
@@ -256,7 +256,7 @@ func TestNoSecretOfAChildIsToldToAnyoneButItsCaller(t *testing.T) {
 	}
 	require.NoError(t, l.call(srv, mcppool.Call{Tool: "tell"}))
 	require.NoError(t, l.call(srv, mcppool.Call{Tool: "tell", Scope: "b"}), "evicts a")
-	require.Eventually(t, func() bool { return l.p.Stats().Closed[mcppool.CloseLRU] > 0 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return l.p.Stats().Closed[mcppool.ReasonLRU] > 0 }, 10*time.Second, time.Millisecond)
 	tools, err := l.p.ListTools(t.Context(), srv, "b")
 	require.NoError(t, err)
 	require.Contains(t, tools[0].Description, mark)
@@ -278,7 +278,7 @@ func TestNoSecretOfAChildIsToldToAnyoneButItsCaller(t *testing.T) {
 		l.error("error", err)
 		return nil
 	}))
-	for _, how := range []mcppool.AbandonPolicy{mcppool.Discard, mcppool.Probe} {
+	for _, how := range []mcppool.AbandonPolicy{mcppool.AbandonDiscard, mcppool.AbandonProbe} {
 		srv.AfterAbandon = how
 		slow := mcppool.Call{Tool: "sleep", Scope: "b", Args: map[string]int{"ms": 300}}
 		require.NoError(t, l.call(srv, mcppool.Call{Tool: "tell", Scope: "b"}))
@@ -292,7 +292,7 @@ func TestNoSecretOfAChildIsToldToAnyoneButItsCaller(t *testing.T) {
 	}
 	for _, tool := range []string{"die", "die cut", "die garbled"} {
 		require.NoError(t, l.call(srv, mcppool.Call{Tool: "tell", Scope: "b"}))
-		var lost *mcppool.LostError
+		var lost *mcppool.SessionLostError
 		require.ErrorAs(t, l.call(srv, mcppool.Call{Tool: tool, Scope: "b"}), &lost)
 		require.Equal(t, "exit status 7", lost.Exit)
 		require.Contains(t, lost.Stderr, "[redacted]")
@@ -354,7 +354,7 @@ func (l *life) toldAll(t *testing.T, but ...string) {
 
 func TestNoSecretOfAChildThatDoesNotStartIsTold(t *testing.T) {
 	l := newLife(t, mcppool.Options{
-		Backoff: mcppool.Backoff{After: 1, Initial: time.Minute}, Limits: mcppool.Limits{MaxProcesses: 1, MaxWaiting: 1},
+		Backoff: mcppool.Backoff{Failures: 1, Initial: time.Minute}, Limits: mcppool.Limits{MaxProcesses: 1, MaxWaiting: 1},
 	})
 	noDir, noProgram, noBinary := leaky(t), leaky(t), leaky(t)
 	noDir.Dir = filepath.Join(t.TempDir(), "missing")
@@ -369,7 +369,7 @@ func TestNoSecretOfAChildThatDoesNotStartIsTold(t *testing.T) {
 			require.Error(t, l.call(srv, mcppool.Call{Tool: "tell", Scope: "a"}))
 		}
 		require.Error(t, l.p.Prewarm(t.Context(), srv, 1))
-		l.p.ResetServer(srv)
+		l.p.ResetBackoff(srv)
 		l.error("error", l.p.Do(t.Context(), srv, "a", func(context.Context, *mcppool.Session) error { return nil }))
 	}
 	dying := leaky(t)
@@ -379,7 +379,7 @@ func TestNoSecretOfAChildThatDoesNotStartIsTold(t *testing.T) {
 	require.ErrorAs(t, l.call(dying, mcppool.Call{Tool: "tell", Scope: "a"}), &start)
 	require.Positive(t, start.RetryAfter)
 	require.Contains(t, start.Stderr, "[redacted]")
-	l.p.ResetServer(dying)
+	l.p.ResetBackoff(dying)
 
 	sleeping := after(func() error {
 		_, err := l.p.CallTool(t.Context(), dying, mcppool.Call{Tool: "sleep", Scope: "a", Args: map[string]int{"ms": 60000}})

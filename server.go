@@ -148,7 +148,7 @@ func (s *Server) validate() error {
 		return invalid("Spares", "is negative")
 	case s.Exclusive && s.Shared:
 		return invalid("Exclusive", "is set, and so is Server.Shared")
-	case s.AfterAbandon > Probe:
+	case s.AfterAbandon > AbandonProbe:
 		return invalid("AfterAbandon", "is not a policy")
 	case s.Protocol != ProtocolAuto && s.Protocol != ProtocolLegacy && s.Protocol != ProtocolModern:
 		return invalid("Protocol", `is neither empty nor "legacy" nor "modern"`)

@@ -43,11 +43,11 @@ func (l *Session) Release() { l.lease.end("") }
 
 // Discard gives the session back to be closed, since its state is in doubt. It is
 // otherwise like Release.
-func (l *Session) Discard() { l.lease.end(CloseDiscarded) }
+func (l *Session) Discard() { l.lease.end(ReasonDiscarded) }
 
 // reclaim ends a lease that was dropped.
 func (l *lease) reclaim() {
-	if l.end(CloseLeaked) {
+	if l.end(ReasonLeaked) {
 		l.p.log(slog.LevelError, "mcppool: a session was acquired and never released", l.c)
 	}
 }
@@ -163,7 +163,7 @@ func (l *lease) usable(ctx context.Context) error {
 	if err == errWedged || err == errDead {
 		// The lease is of this session and its state, so that another one
 		// wouldn't do.
-		l.spoil(CloseWedged)
+		l.spoil(ReasonWedged)
 		return l.c.lostError(err)
 	}
 	return err

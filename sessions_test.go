@@ -26,7 +26,7 @@ func TestEmptyScopeConnectsCallsAndClosesEachTime(t *testing.T) { // B1
 	require.Equal(t, []int{1, 1}, f.closed())
 	s := p.Stats()
 	require.Zero(t, s.Kept)
-	require.EqualValues(t, 2, s.Closed[mcppool.CloseOneShot])
+	require.EqualValues(t, 2, s.Closed[mcppool.ReasonOneShot])
 }
 
 func TestOneShotAnswerDoesNotWaitForTheClose(t *testing.T) {
@@ -176,7 +176,7 @@ func TestDoThatPanicsClosesTheSessionAndPanicsOn(t *testing.T) {
 	require.NoError(t, call(t.Context(), p, stdio, "s"))
 	require.Len(t, f.all(), 2)
 	require.NoError(t, p.Shutdown(t.Context()))
-	require.EqualValues(t, 1, p.Stats().Closed[mcppool.ClosePanicked])
+	require.EqualValues(t, 1, p.Stats().Closed[mcppool.ReasonPanicked])
 }
 
 func TestDoIsToldWhenItsSessionIsClosed(t *testing.T) {

@@ -208,7 +208,7 @@ func (p *Pool) logStartFailed(c *conn, err error) {
 
 func (p *Pool) logClosed(c *conn, why CloseReason) {
 	level := slog.LevelInfo
-	if why == CloseCrashed {
+	if why == ReasonCrashed {
 		level = slog.LevelWarn
 	}
 	p.log(level, "mcppool: session closed", c, slog.String("reason", string(why)))

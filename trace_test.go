@@ -115,7 +115,7 @@ func TestTraceTellsTheStoryOfEachWayACallCanGo(t *testing.T) {
 			"wait connect", "connect s", "opened false", "connected 0s <nil>", "waited connect 0s <nil>", "call t", "called 500ms timeout",
 			"closed timeout 500ms",
 		}},
-		"start failed": {&fakes{connectErr: errors.New("broken")}, mcppool.Options{Backoff: mcppool.Backoff{After: 1}}, func(t *testing.T, p *mcppool.Pool, f *fakes) {
+		"start failed": {&fakes{connectErr: errors.New("broken")}, mcppool.Options{Backoff: mcppool.Backoff{Failures: 1}}, func(t *testing.T, p *mcppool.Pool, f *fakes) {
 			t.Helper()
 			require.Error(t, call(t.Context(), p, stdio, "s"))
 			synctest.Wait()
@@ -281,7 +281,7 @@ func TestSessionsShowWhatTheyAreBusyWith(t *testing.T) {
 }
 
 func withProbe(srv mcppool.Server) mcppool.Server {
-	srv.AfterAbandon = mcppool.Probe
+	srv.AfterAbandon = mcppool.AbandonProbe
 	return srv
 }
 

@@ -175,7 +175,7 @@ func TestConnectsAtOnceAreKeptApart(t *testing.T) {
 			tr.ProcessStarted(t.Context(), from, i)
 			tr.ProcessStarted(t.Context(), from, many+i)
 			tr.ConnectEnd(t.Context(), from, mcppool.ConnectDone{})
-			tr.SessionClosed(from, mcppool.CloseOneShot, time.Second)
+			tr.SessionClosed(from, mcppool.ReasonOneShot, time.Second)
 		})
 	}
 	wg.Wait()

@@ -42,7 +42,7 @@ func failureOf(toolError bool, err error) failure {
 	var (
 		rpc    *mcppool.RPCError
 		start  *mcppool.StartError
-		lost   *mcppool.LostError
+		lost   *mcppool.SessionLostError
 		config *mcppool.ConfigError
 	)
 	switch {

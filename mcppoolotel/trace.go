@@ -121,7 +121,7 @@ func (t *telemetry) sessionClosed(from mcppool.Origin, why mcppool.CloseReason, 
 	t.protocols.Delete(from.SessionID)
 	var f failure
 	switch why {
-	case mcppool.CloseCrashed, mcppool.CloseTimeout, mcppool.CloseWedged, mcppool.CloseLeaked, mcppool.ClosePanicked:
+	case mcppool.ReasonCrashed, mcppool.ReasonTimeout, mcppool.ReasonWedged, mcppool.ReasonLeaked, mcppool.ReasonPanicked:
 		f.kind = string(why)
 	}
 	t.record(context.Background(), t.session, lived, f, slices.Concat(t.common, bound))

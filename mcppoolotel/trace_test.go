@@ -102,7 +102,7 @@ func TestWaitsAtALimitAndForATurnAreSpans(t *testing.T) {
 
 func TestACallThatWasNotSentHasNoDuration(t *testing.T) {
 	f := &fakes{call: func(context.Context, *fake, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		return nil, mcppool.NotSent(errors.New("the pipe is full"))
+		return nil, mcppool.MarkNotSent(errors.New("the pipe is full"))
 	}}
 	b := newBench(t, f, mcppool.Options{}, mcppoolotel.Options{})
 	require.Error(t, b.call(t.Context(), stdio, "open"))

@@ -247,8 +247,8 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 
 // closeReasons are all that the pool has.
 var closeReasons = []mcppool.CloseReason{
-	mcppool.CloseOneShot, mcppool.CloseIdle, mcppool.CloseLRU, mcppool.CloseTimeout, mcppool.CloseCancelled,
-	mcppool.CloseCrashed, mcppool.CloseServerClosed, mcppool.CloseScopeClosed, mcppool.CloseByID, mcppool.CloseRetired,
-	mcppool.CloseShutdown, mcppool.CloseEvicted, mcppool.CloseRecycled, mcppool.CloseWedged, mcppool.CloseDiscarded,
-	mcppool.CloseLeaked, mcppool.CloseStartFailed, mcppool.CloseAbandoned, mcppool.ClosePanicked,
+	mcppool.ReasonOneShot, mcppool.ReasonIdle, mcppool.ReasonLRU, mcppool.ReasonTimeout, mcppool.ReasonCancelled,
+	mcppool.ReasonCrashed, mcppool.ReasonServerClosed, mcppool.ReasonScopeClosed, mcppool.ReasonByID, mcppool.ReasonRetired,
+	mcppool.ReasonShutdown, mcppool.ReasonEvicted, mcppool.ReasonRecycled, mcppool.ReasonWedged, mcppool.ReasonDiscarded,
+	mcppool.ReasonLeaked, mcppool.ReasonStartFailed, mcppool.ReasonAbandoned, mcppool.ReasonPanicked,
 }

@@ -110,7 +110,7 @@ func live(t *testing.T, p *mcppool.Pool) {
 func TestMetricsAreThoseOfTheGoldenFile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := mcppoolprom.New(&mcppoolprom.Options{Buckets: []float64{.01, .1, 1}})
-		live(t, newPool(t, m, mcppool.Options{Backoff: mcppool.Backoff{After: 1}}))
+		live(t, newPool(t, m, mcppool.Options{Backoff: mcppool.Backoff{Failures: 1}}))
 		golden, err := os.Open("testdata/metrics.txt")
 		require.NoError(t, err)
 		defer golden.Close()
@@ -226,7 +226,7 @@ func TestMetricsFollowTheConventions(t *testing.T) {
 			ConstLabels: prometheus.Labels{"pool": "main"},
 			ServerName:  func(label string) string { return label },
 		})
-		live(t, newPool(t, m, mcppool.Options{Backoff: mcppool.Backoff{After: 1}}))
+		live(t, newPool(t, m, mcppool.Options{Backoff: mcppool.Backoff{Failures: 1}}))
 		problems, err := testutil.GatherAndLint(registry(t, m))
 		require.NoError(t, err)
 		require.Empty(t, problems)
@@ -236,7 +236,7 @@ func TestMetricsFollowTheConventions(t *testing.T) {
 func TestLabelsHoldNoScopeSessionToolOrServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := mcppoolprom.New(nil)
-		p := newPool(t, m, mcppool.Options{Backoff: mcppool.Backoff{After: 1}})
+		p := newPool(t, m, mcppool.Options{Backoff: mcppool.Backoff{Failures: 1}})
 		live(t, p)
 		families, err := registry(t, m).Gather()
 		require.NoError(t, err)

@@ -36,7 +36,7 @@ type life struct {
 func newLife(t *testing.T) *life {
 	t.Helper()
 	l := &life{metrics: mcppoolprom.New(&mcppoolprom.Options{ServerName: func(label string) string { return label }})}
-	pool := newRealPool(t, l.metrics, mcppool.Options{MaxSessions: 1, Backoff: mcppool.Backoff{After: 2, Initial: time.Minute}})
+	pool := newRealPool(t, l.metrics, mcppool.Options{MaxSessions: 1, Backoff: mcppool.Backoff{Failures: 2, Initial: time.Minute}})
 	l.Life = telemetrytest.Life{T: t, Pool: pool, Caller: l}
 	return l
 }

@@ -43,7 +43,7 @@ func TestWhatAPageRemembersIsBounded(t *testing.T) {
 			trace.CallEnd(t.Context(), from, long.Error(), mcppool.CallDone{Outcome: mcppool.OutcomeOther, Err: long})
 		}
 		if i%2 == 0 {
-			trace.SessionClosed(from, mcppool.CloseIdle, time.Second)
+			trace.SessionClosed(from, mcppool.ReasonIdle, time.Second)
 		}
 	}
 	require.Equal(t, pooldebug.Remembered{
@@ -70,7 +70,7 @@ func TestATimelineReachesFarBackHoweverManyCallsThereAre(t *testing.T) {
 		}
 		trace.CallEnd(t.Context(), from, "t", done)
 	}
-	trace.SessionClosed(from, mcppool.CloseIdle, time.Second)
+	trace.SessionClosed(from, mcppool.ReasonIdle, time.Second)
 	n := 0
 	spans := ask(t, page, "").Sessions[0].Spans
 	for _, s := range spans {
@@ -144,7 +144,7 @@ func TestASessionThatIsClosingIsCountedOnce(t *testing.T) {
 	require.NoError(t, s.call(t, named("a"), "one", "t"))
 	// The page hears of the end before the pool has forgotten the session.
 	id := ask(t, s.page, "").Sessions[0].ID
-	trace.SessionClosed(mcppool.Origin{SessionID: id}, mcppool.CloseIdle, time.Second)
+	trace.SessionClosed(mcppool.Origin{SessionID: id}, mcppool.ReasonIdle, time.Second)
 	got := ask(t, s.page, "q=nothing")
 	require.Equal(t, 1, got.Total)
 	got = ask(t, s.page, "")

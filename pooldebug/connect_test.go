@@ -30,7 +30,7 @@ func TestAConnectIsTheStartOfAProcessAndAHandshake(t *testing.T) {
 			}
 			trace.ConnectEnd(t.Context(), from, mcppool.ConnectDone{Took: time.Since(begun), Err: err})
 			if err == nil {
-				trace.SessionClosed(from, mcppool.CloseIdle, 0)
+				trace.SessionClosed(from, mcppool.ReasonIdle, 0)
 			}
 		}
 		connect("web", 0, nil)

@@ -229,7 +229,7 @@ func (p *Page) sessionClosed(from mcppool.Origin, why mcppool.CloseReason, lived
 	now := time.Now().UnixNano()
 	e := event{at: now, kind: "closed", session: from.SessionID, server: from.Server, text: string(why), took: lived}
 	switch why {
-	case mcppool.CloseCrashed, mcppool.CloseTimeout, mcppool.CloseWedged, mcppool.CloseLeaked, mcppool.ClosePanicked:
+	case mcppool.ReasonCrashed, mcppool.ReasonTimeout, mcppool.ReasonWedged, mcppool.ReasonLeaked, mcppool.ReasonPanicked:
 		e.level = levelWarn
 	}
 	p.mu.Lock()

@@ -291,7 +291,7 @@ func (p *Page) addClosed(all []*candidate, now time.Time) []*candidate {
 	}
 	for _, t := range gone {
 		all = append(all, &candidate{closed: time.Unix(0, t.ended), reason: t.reason, SessionInfo: mcppool.SessionInfo{
-			ID: t.id, Server: t.server, Scope: t.scope, State: "closed", Spare: t.spare, OneShot: t.reason == string(mcppool.CloseOneShot),
+			ID: t.id, Server: t.server, Scope: t.scope, State: "closed", Spare: t.spare, OneShot: t.reason == string(mcppool.ReasonOneShot),
 			Opened: time.Unix(0, t.begun), Calls: t.calls, LastError: t.lastErr,
 		}})
 	}

@@ -27,7 +27,7 @@ func errorText(server, tool string, err error, budget time.Duration) string {
 		args    *ArgsError
 		config  *mcppool.ConfigError
 		start   *mcppool.StartError
-		lost    *mcppool.LostError
+		lost    *mcppool.SessionLostError
 		busy    *mcppool.BusyError
 		rpc     *mcppool.RPCError
 		listing *listTimeoutError

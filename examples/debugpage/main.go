@@ -69,7 +69,7 @@ func run(ctx context.Context, ln net.Listener, chats int) error {
 		MaxSessions: chats + 2,
 		IdleTimeout: 20 * time.Second,
 		Limits:      limits,
-		Backoff:     mcppool.Backoff{After: 2, Initial: 5 * time.Second, Max: 20 * time.Second},
+		Backoff:     mcppool.Backoff{Failures: 2, Initial: 5 * time.Second, Max: 20 * time.Second},
 		ShowScopes:  true, // here they are no secret
 		Trace:       page.Trace(),
 	})

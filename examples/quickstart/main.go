@@ -105,7 +105,7 @@ func label(chat string) string {
 
 // outcome tells the ends of a call apart, as a program may want to.
 func outcome(res *mcp.CallToolResult, err error) string {
-	var lost *mcppool.LostError
+	var lost *mcppool.SessionLostError
 	switch {
 	case errors.As(err, &lost):
 		return fmt.Sprintf("error: session lost, %s; safe to retry: %t", lost.Exit, mcppool.SafeToRetry(err))

@@ -140,7 +140,7 @@ func TestThePageInABrowser(t *testing.T) {
 		trace.SessionOpened(from, false)
 		trace.ConnectEnd(t.Context(), from, mcppool.ConnectDone{Took: 20 * time.Second})
 		trace.CallEnd(t.Context(), from, "t", mcppool.CallDone{Outcome: mcppool.OutcomeOK})
-		trace.SessionClosed(from, mcppool.CloseIdle, time.Second)
+		trace.SessionClosed(from, mcppool.ReasonIdle, time.Second)
 		both := `.includes(": start of the process 20 s, handshake ")`
 		for _, part := range []string{"start", "connect"} {
 			b.Wait(`document.querySelector('` + row("pool-x") + ` rect.` + part + ` title')?.textContent` + both)

@@ -57,7 +57,7 @@ func (l *Life) UseChild(srv mcppool.Server) {
 			l.T.Fatalf("%s: %v", call[0], err)
 		}
 	}
-	for deadline := time.Now().Add(10 * time.Second); l.Pool.Stats().Closed[mcppool.CloseLRU] == 0; time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(10 * time.Second); l.Pool.Stats().Closed[mcppool.ReasonLRU] == 0; time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			l.T.Fatal("no session was evicted")
 		}
@@ -67,7 +67,7 @@ func (l *Life) UseChild(srv mcppool.Server) {
 	l.requireSecrets(err, errors.As(err, &refused) && strings.Contains(refused.Message, "[redacted]"))
 	err = l.Call(srv, "hang", "another")
 	l.requireSecrets(err, errors.Is(err, context.DeadlineExceeded))
-	var lost *mcppool.LostError
+	var lost *mcppool.SessionLostError
 	err = l.Call(srv, "die", "another")
 	l.requireSecrets(err, errors.As(err, &lost) && strings.Contains(lost.Stderr, "[redacted]"))
 }
