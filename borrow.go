@@ -114,9 +114,18 @@ func (p *Pool) refusal(b *borrower, err error) error {
 // await waits until c, which b has joined, is connected and its turn is b's; or a
 // session that replaces c. deaths is how many sessions b has seen die.
 func (p *Pool) await(b *borrower, c *conn, w *turn.Place, deaths int) (_ *conn, err error) {
+	joined := true
+	defer func() {
+		if joined { // a Trace or the Logger panics: the borrow isn't to be lost with the caller
+			p.mu.Lock()
+			defer p.unlock()
+			p.state.Leave(c.st, w, reason(ReasonPanicked), p.now())
+		}
+	}()
 	for err == nil {
 		if err = c.awaitUse(b, w); err == nil {
 			p.logBorrowed(c)
+			joined = false
 			return c, nil
 		}
 		why := CloseReason("")
@@ -148,8 +157,9 @@ func (p *Pool) await(b *borrower, c *conn, w *turn.Place, deaths int) (_ *conn, 
 			// between the old session and the new one unseen.
 			c, w, err = p.joinLocked(b)
 		}
+		joined = err == nil
 		p.unlock()
-		if err == nil && why != "" {
+		if joined && why != "" {
 			p.logRetry(old, why)
 		}
 	}

@@ -192,7 +192,7 @@ func (c *conn) end(ctx context.Context, op string, err error) (error, callEnd) {
 		}
 		switch {
 		case ph != phaseSent:
-		case c.abandonPolicy() == AbandonProbe:
+		case c.st.Probed():
 			c.suspect.Store(true)
 		default:
 			done.why = why
@@ -221,20 +221,13 @@ type AbandonPolicy uint8
 const (
 	// AbandonDefault is what the pool's options say, and there AbandonDiscard.
 	AbandonDefault AbandonPolicy = iota
-	// AbandonDiscard closes the session: nobody knows what state it is in.
+	// AbandonDiscard closes the session: nobody knows what state it is in. One that
+	// is Concurrent is everybody's, and is probed all the same.
 	AbandonDiscard
 	// AbandonProbe keeps it. The server is told that the call was cancelled, and the
 	// next borrower first looks whether the server answers, within its own
 	// deadline and at most ProbeTimeout. If not, the session is replaced.
 	AbandonProbe
 )
-
-// abandonPolicy is what holds for c.
-func (c *conn) abandonPolicy() AbandonPolicy {
-	if c.srv.AfterAbandon != AbandonDefault {
-		return c.srv.AfterAbandon
-	}
-	return c.pool.opts.AfterAbandon
-}
 
 func toolOp(tool string) string { return "tool " + strconv.Quote(tool) }

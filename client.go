@@ -82,7 +82,7 @@ type processReporter interface {
 
 // deathReporter is a client that knows how its process ended.
 type deathReporter interface {
-	death() (exit, stderr string)
+	death() (exit, stderr, stdout string)
 }
 
 // callTool makes a tools/call. The type of the default client is asked for by
@@ -194,16 +194,16 @@ func (c *defaultClient) Probe(ctx context.Context) error { return c.error(c.conn
 func (c *defaultClient) Close() error { return c.error(c.connection.Close()) }
 
 func (c *defaultClient) process() (pid int, stderr string) {
-	_, stderr = c.death()
+	_, stderr, _ = c.death()
 	return c.Pid(), stderr
 }
 
-func (c *defaultClient) death() (exit, stderr string) {
+func (c *defaultClient) death() (exit, stderr, stdout string) {
 	d := c.Death()
-	return d.Exit, cleanTail(c.redact, d.Stderr)
+	return d.Exit, cleanTail(c.redact, d.Stderr), cleanTail(c.redact, d.Stdout)
 }
 
-// cleanTail is what may be shown of the last that a server wrote to stderr: its
+// cleanTail is what may be shown of the last that a server wrote to a stream: its
 // front was cut when it is as long as can be.
 func cleanTail(r *redact.Redactor, stderr string) string {
 	return r.Piece(stderr, len(stderr) >= mcpconn.StderrTail)
@@ -227,7 +227,10 @@ func (c *defaultClient) error(err error) error {
 	case errors.As(err, &config):
 		return &ConfigError{Field: configFields[config.Field], Reason: c.redact.Text(config.Reason)}
 	case errors.As(err, &start):
-		return &StartError{Phase: start.Phase, Exit: start.Exit, Stderr: cleanTail(c.redact, start.Stderr), Err: c.error(start.Err)}
+		return &StartError{
+			Phase: start.Phase, Exit: start.Exit, Err: c.error(start.Err),
+			Stderr: cleanTail(c.redact, start.Stderr), Stdout: cleanTail(c.redact, start.Stdout),
+		}
 	case errors.As(err, &answer):
 		return &RPCError{Code: answer.Code, Message: c.redact.Piece(answer.Message, false), Data: c.redact.JSON(answer.Data)}
 	case errors.As(err, &notSent):

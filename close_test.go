@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mcppool/mcppool"
+	"github.com/mcppool/mcppool/internal/poolstate"
 )
 
 func TestCloseServerDuringAConnectKeepsNothingOfIt(t *testing.T) { // B24
@@ -370,4 +371,24 @@ func TestAnswerThatTiesWithACloseIsDelivered(t *testing.T) {
 	p = newPool(t, f, nil)
 	require.NoError(t, call(t.Context(), p, stdio, "s"))
 	require.Zero(t, p.Stats().Kept)
+}
+
+// The state and the pool name the same reasons in the same words.
+func TestReasonsOfTheStateArePublic(t *testing.T) {
+	for public, own := range map[mcppool.CloseReason]poolstate.Reason{
+		mcppool.ReasonOneShot:      poolstate.OneShot,
+		mcppool.ReasonIdle:         poolstate.Idle,
+		mcppool.ReasonLRU:          poolstate.LRU,
+		mcppool.ReasonCrashed:      poolstate.Crashed,
+		mcppool.ReasonServerClosed: poolstate.ServerClosed,
+		mcppool.ReasonByID:         poolstate.ByID,
+		mcppool.ReasonRetired:      poolstate.Retired,
+		mcppool.ReasonShutdown:     poolstate.Shutdown,
+		mcppool.ReasonEvicted:      poolstate.Evicted,
+		mcppool.ReasonRecycled:     poolstate.Recycled,
+		mcppool.ReasonStartFailed:  poolstate.StartFailed,
+		mcppool.ReasonAbandoned:    poolstate.Abandoned,
+	} {
+		require.Equal(t, string(public), string(own))
+	}
 }

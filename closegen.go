@@ -94,26 +94,25 @@ type CloseReason string
 
 // The reasons. Exactly one is counted for every session.
 const (
-	ReasonOneShot      = CloseReason(poolstate.OneShot)      // it was opened for one call
-	ReasonIdle         = CloseReason(poolstate.Idle)         // unused for IdleTimeout, or CloseIdle
-	ReasonLRU          = CloseReason(poolstate.LRU)          // least recently used when there were more than MaxSessions
-	ReasonCrashed      = CloseReason(poolstate.Crashed)      // the connection was lost
-	ReasonServerClosed = CloseReason(poolstate.ServerClosed) // CloseServer, CloseCommand, or a Check that said no
-	ReasonByID         = CloseReason(poolstate.ByID)         // CloseSession
-	ReasonRetired      = CloseReason(poolstate.Retired)      // RetireServer
-	ReasonShutdown     = CloseReason(poolstate.Shutdown)     // Shutdown or Close
-	ReasonEvicted      = CloseReason(poolstate.Evicted)      // another call needed its place at a limit
-	ReasonRecycled     = CloseReason(poolstate.Recycled)     // too old, too many calls or too much memory
-	ReasonStartFailed  = CloseReason(poolstate.StartFailed)  // it never came up
-	ReasonAbandoned    = CloseReason(poolstate.Abandoned)    // nobody waited for its connect any longer
-
-	ReasonTimeout     CloseReason = "timeout"      // a call ran past its deadline
-	ReasonCancelled   CloseReason = "cancelled"    // a call was cancelled
-	ReasonScopeClosed CloseReason = "scope closed" // CloseScope
-	ReasonWedged      CloseReason = "wedged"       // it didn't answer a probe
-	ReasonDiscarded   CloseReason = "discarded"    // its holder gave it up
-	ReasonLeaked      CloseReason = "leaked"       // its lease was dropped without a release
-	ReasonPanicked    CloseReason = "panicked"     // the client or the func given to Do panicked
+	ReasonOneShot      CloseReason = "one-shot"      // it was opened for one call
+	ReasonIdle         CloseReason = "idle"          // unused for IdleTimeout, or CloseIdle
+	ReasonLRU          CloseReason = "lru"           // least recently used when there were more than MaxSessions
+	ReasonCrashed      CloseReason = "crashed"       // the connection was lost
+	ReasonServerClosed CloseReason = "server closed" // CloseServer, CloseCommand, or a Check that said no
+	ReasonByID         CloseReason = "closed by id"  // CloseSession
+	ReasonRetired      CloseReason = "retired"       // RetireServer
+	ReasonShutdown     CloseReason = "shutdown"      // Shutdown or Close
+	ReasonEvicted      CloseReason = "evicted"       // another call needed its place at a limit
+	ReasonRecycled     CloseReason = "recycled"      // too old, too many calls or too much memory
+	ReasonStartFailed  CloseReason = "start failed"  // it never came up
+	ReasonAbandoned    CloseReason = "abandoned"     // nobody waited for its connect any longer
+	ReasonTimeout      CloseReason = "timeout"       // a call ran past its deadline
+	ReasonCancelled    CloseReason = "cancelled"     // a call was cancelled
+	ReasonScopeClosed  CloseReason = "scope closed"  // CloseScope
+	ReasonWedged       CloseReason = "wedged"        // it didn't answer a probe
+	ReasonDiscarded    CloseReason = "discarded"     // its holder gave it up
+	ReasonLeaked       CloseReason = "leaked"        // its lease was dropped without a release
+	ReasonPanicked     CloseReason = "panicked"      // the client or the func given to Do panicked
 )
 
 // reason is a CloseReason as the state has it.

@@ -236,7 +236,7 @@ func (c *conn) lostError(err error) error {
 		lost.Err = c.client.Err()
 	}
 	if d, ok := c.client.(deathReporter); ok {
-		lost.Exit, lost.Stderr = d.death()
+		lost.Exit, lost.Stderr, lost.Stdout = d.death()
 	}
 	return lost
 }

@@ -51,6 +51,8 @@ type StartError struct {
 	Exit string
 	// Stderr is the tail of what it wrote to stderr, with known secrets blanked.
 	Stderr string
+	// Stdout is the tail of what it wrote to stdout that is no message, likewise.
+	Stdout string
 	// RetryAfter is how long to wait before another attempt has a chance; zero
 	// when the next call tries at once.
 	RetryAfter time.Duration
@@ -61,7 +63,7 @@ type StartError struct {
 func (e *StartError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "mcppool: %s did not %s: %s", e.Server, e.Phase, text(e.Err))
-	appendDeath(&b, e.Exit, e.Stderr)
+	appendDeath(&b, e.Exit, e.Stderr, e.Stdout)
 	if e.RetryAfter > 0 {
 		fmt.Fprintf(&b, "; next attempt in %s", e.RetryAfter.Round(time.Millisecond))
 	}
@@ -86,6 +88,8 @@ type SessionLostError struct {
 	Exit string
 	// Stderr is the tail of what it wrote to stderr, with known secrets blanked.
 	Stderr string
+	// Stdout is the tail of what it wrote to stdout that is no message, likewise.
+	Stdout string
 	// Err is what the connection failed of.
 	Err error
 }
@@ -96,7 +100,7 @@ func (e *SessionLostError) Error() string {
 	if e.Err != nil {
 		b.WriteString(": " + text(e.Err))
 	}
-	appendDeath(&b, e.Exit, e.Stderr)
+	appendDeath(&b, e.Exit, e.Stderr, e.Stdout)
 	return b.String()
 }
 
@@ -150,20 +154,24 @@ func heldOffError(label string, held *poolstate.HeldOffError) error {
 	)
 	switch {
 	case errors.As(held.Reason, &start):
-		err.Phase, err.Exit, err.Stderr, err.Err = start.Phase, start.Exit, start.Stderr, start.Err
+		err.Phase, err.Exit, err.Err = start.Phase, start.Exit, start.Err
+		err.Stderr, err.Stdout = start.Stderr, start.Stdout
 	case errors.As(held.Reason, &lost):
-		err.Exit, err.Stderr, err.Err = lost.Exit, lost.Stderr, lost.Err
+		err.Exit, err.Stderr, err.Stdout, err.Err = lost.Exit, lost.Stderr, lost.Stdout, lost.Err
 	}
 	return err
 }
 
 // appendDeath adds how a process ended and what it said last.
-func appendDeath(b *strings.Builder, exit, stderr string) {
+func appendDeath(b *strings.Builder, exit, stderr, stdout string) {
 	if exit != "" {
 		b.WriteString(" (" + exit + ")")
 	}
 	if s := strings.TrimSpace(stderr); s != "" {
 		fmt.Fprintf(b, "; stderr: %q", s)
+	}
+	if s := strings.TrimSpace(stdout); s != "" {
+		fmt.Fprintf(b, "; stdout: %q", s)
 	}
 }
 

@@ -91,3 +91,16 @@ func TestLeaseThatIsDroppedIsReportedAndItsSessionReclaimed(t *testing.T) {
 	require.NoError(t, call(t.Context(), p, stdio, "s"))
 	require.Len(t, f.all(), 2)
 }
+
+func TestCheckThatSaysNoWithinABorrowClosesTheSession(t *testing.T) {
+	f := &fakes{}
+	p := newPool(t, f, nil)
+	err := p.Do(t.Context(), stdio, "s", func(ctx context.Context, l *mcppool.Session) error {
+		_, err := l.CallTool(ctx, mcppool.Call{Tool: "t", Check: func() bool { return false }})
+		return err
+	})
+	require.ErrorIs(t, err, mcppool.ErrServerClosed)
+	require.Zero(t, f.all()[0].served())
+	require.NoError(t, call(t.Context(), p, stdio, "s"))
+	require.Equal(t, 2, f.dialed(), "the next caller has a new session")
+}

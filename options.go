@@ -1,6 +1,7 @@
 package mcppool
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"math"
@@ -328,6 +329,16 @@ func (o *Options) policyOf(srv *Server) poolstate.Policy {
 		Concurrent:  srv.Concurrent,
 		Processes:   srv.Processes,
 		Spares:      srv.Spares,
+		Probe:       o.probes(srv),
 		IdleTimeout: o.idleTimeoutOf(srv),
 	}
+}
+
+// probes reports whether a session of srv is kept, and probed, when a call of it was
+// given up: one caller's timeout is no reason to end what all others use.
+func (o *Options) probes(srv *Server) bool {
+	if srv.Shared && srv.Concurrent {
+		return true
+	}
+	return cmp.Or(srv.AfterAbandon, o.AfterAbandon) == AbandonProbe
 }

@@ -403,3 +403,14 @@ func TestBytesOfAllProcessesAreCounted(t *testing.T) {
 	require.NoError(t, p.Close())
 	require.GreaterOrEqual(t, p.Stats().BytesReceived, after.BytesReceived, "those of sessions that have ended stay")
 }
+
+func TestStartErrorSaysWhatTheServerWroteOnStdout(t *testing.T) {
+	p := realPool(t, nil)
+	srv := real(t, "explains itself on stdout", "TOKEN", "a-secret-of-some-length")
+	err := call(within(t, time.Minute), p, srv, "s")
+	var start *mcppool.StartError
+	require.ErrorAs(t, err, &start)
+	require.Contains(t, start.Stdout, "please set TOKEN")
+	require.Contains(t, err.Error(), "please set TOKEN")
+	require.NotContains(t, err.Error(), "a-secret-of-some-length")
+}

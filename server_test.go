@@ -50,6 +50,9 @@ func serve(mode string) {
 		time.Sleep(d)
 	case "deaf to the end of its input":
 		signal.Ignore(syscall.SIGTERM)
+	case "explains itself on stdout":
+		fmt.Println("please set TOKEN, which is", os.Getenv("TOKEN"))
+		os.Exit(2)
 	case "exits at once":
 		fmt.Fprintln(os.Stderr, "cannot start: token is", os.Getenv("TOKEN"))
 		os.Exit(3)

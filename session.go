@@ -88,7 +88,9 @@ func (l *Session) CallTool(ctx context.Context, call Call) (*mcp.CallToolResult,
 	}
 	defer runtime.KeepAlive(l) // a lease in use isn't dropped
 	if err = l.usable(ctx); err == nil {
-		err = ask(call.Check)
+		if err = ask(call.Check); err != nil {
+			l.spoil(ReasonServerClosed)
+		}
 	}
 	if err != nil {
 		l.p.countRefused()

@@ -155,3 +155,22 @@ func TestOptionsOfAServerThatContradictAreRefused(t *testing.T) {
 		require.Equal(t, field, bad.Field)
 	}
 }
+
+func TestOneCancelledCallCostsAConcurrentSessionNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakes{call: func(ctx context.Context, c *fake, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return answer, c.sleep(ctx, time.Second)
+		}}
+		p := newPool(t, f, nil)
+		srv := mcppool.Server{Command: "shared", Shared: true, Concurrent: true}
+		others := after(func() error { return call(t.Context(), p, srv, "a") })
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+		defer cancel()
+		require.ErrorIs(t, call(ctx, p, srv, "b"), context.DeadlineExceeded)
+		require.NoError(t, <-others)
+		require.NoError(t, call(t.Context(), p, srv, "c"))
+		require.Equal(t, 1, f.dialed())
+		f.all()[0].overlap = false // which they may
+	})
+}

@@ -239,3 +239,20 @@ func TestSpareThatIsHandedOutAtOnceIsLoggedWithoutARace(t *testing.T) {
 		})
 	}
 }
+
+func TestSpareIsKeptAsTheCallThatTakesItSays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakes{call: func(ctx context.Context, c *fake, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+			return answer, c.sleep(ctx, time.Second)
+		}}
+		p := newPool(t, f, nil)
+		require.NoError(t, p.Prewarm(t.Context(), stdio, 1))
+		probed := stdio
+		probed.AfterAbandon = mcppool.AbandonProbe
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+		defer cancel()
+		require.ErrorIs(t, call(ctx, p, probed, "s"), context.DeadlineExceeded)
+		require.NoError(t, call(t.Context(), p, probed, "s"))
+		require.Equal(t, 1, f.dialed(), "the session was kept, and probed")
+	})
+}

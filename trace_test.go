@@ -381,3 +381,34 @@ func TestTraceTellsOfEachProcessAndOfTheIdOfEachRequest(t *testing.T) {
 	require.Positive(t, ids[0])
 	require.Equal(t, ids[0]+1, ids[1])
 }
+
+func TestPanicOfAnObserverCostsOneCallAndNoBorrow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for what, break1 := range map[string]func(*mcppool.Trace, func()){
+			"WaitBegin": func(tr *mcppool.Trace, boom func()) {
+				tr.WaitBegin = func(context.Context, mcppool.Origin, mcppool.WaitFor) { boom() }
+			},
+			"WaitEnd": func(tr *mcppool.Trace, boom func()) {
+				tr.WaitEnd = func(context.Context, mcppool.Origin, mcppool.WaitFor, time.Duration, error) { boom() }
+			},
+			"CallBegin": func(tr *mcppool.Trace, boom func()) {
+				tr.CallBegin = func(context.Context, mcppool.Origin, string) { boom() }
+			},
+			"CallEnd": func(tr *mcppool.Trace, boom func()) {
+				tr.CallEnd = func(context.Context, mcppool.Origin, string, mcppool.CallDone) { boom() }
+			},
+		} {
+			f := &fakes{connectTime: time.Second}
+			tr, panics := &mcppool.Trace{}, 1
+			break1(tr, func() {
+				if panics--; panics == 0 {
+					panic(what)
+				}
+			})
+			p := newPool(t, f, &mcppool.Options{Trace: tr, Limits: mcppool.Limits{MaxProcesses: 1}})
+			require.PanicsWithValue(t, what, func() { _ = call(t.Context(), p, stdio, "s") })
+			require.NoError(t, call(t.Context(), p, stdio, "s"), what)
+			require.NoError(t, mcppool.CheckInvariants(p), what)
+		}
+	})
+}

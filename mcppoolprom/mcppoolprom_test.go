@@ -314,7 +314,7 @@ func TestEveryReasonHasAZeroFromTheStart(t *testing.T) {
 			}
 		}
 	}
-	require.ElementsMatch(t, constants(t, "../stats.go", "CloseReason"), reasons)
+	require.ElementsMatch(t, constants(t, "../closegen.go", "CloseReason"), reasons)
 }
 
 // constants are the values of a file's constants of a type.

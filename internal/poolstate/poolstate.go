@@ -48,6 +48,7 @@ type Policy struct {
 	Concurrent  bool // the calls of a shared session overlap
 	Processes   int  // sessions of a shared server; 0 is 1
 	Spares      int
+	Probe       bool          // a session of which a call was given up is kept, and probed
 	IdleTimeout time.Duration // 0 or less: never
 }
 

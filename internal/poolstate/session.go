@@ -112,6 +112,10 @@ func (s *Session) Lost() bool { return isClosed(s.lost) }
 // Done is closed when the connection is gone; nil before the session is live.
 func (s *Session) Done() <-chan struct{} { return s.lost }
 
+// Probed reports whether the session is kept, and probed, when a call of it was given
+// up. It doesn't change under a borrower, who may call it without the lock.
+func (s *Session) Probed() bool { return s.policy.Probe }
+
 // The methods below are under the owner's lock.
 
 // Status returns how far the session has come.
