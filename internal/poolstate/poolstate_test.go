@@ -289,3 +289,32 @@ func TestScopesTakeTurnsAtALimit(t *testing.T) {
 		w.drain()
 	})
 }
+
+// A shared session that is due serves on when its server is held off, so that no
+// successor may be started.
+func TestSharedSessionServesOnWhenItsSuccessorMayNotStart(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := newWorld(t, poolstate.Config{
+			MaxCalls: 1,
+			Backoff:  backoff.Config{Failures: 1, Initial: time.Hour, Max: time.Hour, MinUptime: time.Hour, Cap: 10},
+		}, poolstate.Limits{})
+		first, err := w.join(3, "a")
+		require.NoError(t, err)
+		w.connected(first.s, nil)
+		w.leave(first, "")
+		b, err := w.join(3, "a") // it is due, and its successor begins
+		require.NoError(t, err)
+		require.Same(t, first.s, b.s)
+		require.Len(t, w.connecting, 1)
+		w.connected(w.connecting[0], errNoLuck)
+		w.closed(w.closing[0])
+		w.leave(b, "")
+		for range rapid.IntRange(1, 5).Draw(t, "calls") {
+			b, err := w.join(3, "b")
+			require.NoError(t, err, "the server is held off, and a session of it works")
+			require.Same(t, first.s, b.s)
+			w.leave(b, "")
+		}
+		w.drain()
+	})
+}
