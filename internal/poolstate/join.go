@@ -255,25 +255,47 @@ func (st *State) settleLeft(s *Session, place *turn.Place, now Moment) {
 // at a limit before it makes room for them between two calls.
 const burst = time.Second
 
-// betweenTurns replaces a session between two of its calls when it is due, or has
-// kept others waiting for long: with calls that never pause it would never be idle.
-// Those in line move on to its successor, which queues like any other.
+// betweenTurns replaces a session that still has borrowers when it is due, or has kept
+// others waiting for long: with calls that never pause it would never be idle. One
+// whose calls take turns is replaced between two of them, and those in line move on to
+// its successor, which queues like any other; one whose calls overlap serves those that
+// it has to their end.
 func (st *State) betweenTurns(s *Session, place *turn.Place, now Moment) {
 	switch {
-	case s.turns.Overlap || !s.linked || s.status != Live || place.Waits():
+	case !s.linked || s.status != Live || place.Waits():
 		return // it isn't the end of a turn
 	case st.due(s, now):
 		s.betweenTurns = true
 		st.recycle(s, now)
 		s.betweenTurns = false
-	case st.needed(s):
-		for first := range st.queue.All {
-			if now-first.queued >= burst {
-				st.Unlink(s, Evicted, now)
+	case st.needed(s) && st.keepsWaiting(s, now):
+		st.Unlink(s, Evicted, now)
+	}
+}
+
+// keepsWaiting reports whether the place of s would serve a session that has waited for
+// longer than a burst.
+func (st *State) keepsWaiting(s *Session, now Moment) bool {
+	for q := range st.queue.All {
+		if now-q.queued < burst {
+			continue
+		}
+		switch q.waitsFor {
+		case LimitServer:
+			if q.Group == s.Group {
+				return true
 			}
-			return
+		case LimitScope:
+			if q.scope == s.scope {
+				return true
+			}
+		default:
+			if st.wants() {
+				return true
+			}
 		}
 	}
+	return false
 }
 
 // trim closes idle sessions beyond the cap, the least recently used first and never

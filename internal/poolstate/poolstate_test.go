@@ -318,3 +318,51 @@ func TestSharedSessionServesOnWhenItsSuccessorMayNotStart(t *testing.T) {
 		w.drain()
 	})
 }
+
+// Whoever waits patiently for a process is served soon, although a session that never
+// pauses has the only place and impatient callers come and go before it.
+func TestPatientCallerIsServedWhateverOthersDo(t *testing.T) {
+	for _, busy := range []int{0, 2} { // calls that take turns, and calls that overlap
+		rapid.Check(t, func(t *rapid.T) {
+			w := newWorld(t, poolstate.Config{}, poolstate.Limits{MaxProcesses: 1})
+			scope := "busy"
+			current, err := w.join(busy, scope)
+			require.NoError(t, err)
+			w.connected(current.s, nil)
+			var impatient []*borrow
+			var patient *borrow
+			began := w.now
+			for range 100 {
+				w.now += 100 * time.Millisecond
+				next, err := w.join(busy, scope) // before the last one leaves
+				require.NoError(t, err)
+				w.leave(current, "")
+				current = next
+				if rapid.Bool().Draw(t, "one-shot") {
+					b, err := w.join(1, "")
+					require.NoError(t, err)
+					impatient = append(impatient, b)
+				}
+				if len(impatient) > 5 {
+					w.leave(impatient[0], "")
+					impatient = impatient[1:]
+				}
+				if patient == nil {
+					patient, err = w.join(4, "patient")
+					require.NoError(t, err)
+				}
+				for len(w.closing) > 0 {
+					w.closed(w.closing[0])
+				}
+				for len(w.connecting) > 0 {
+					w.connected(w.connecting[0], nil)
+				}
+				if patient.s.Status() == poolstate.Live {
+					break
+				}
+			}
+			require.Equal(t, poolstate.Live, patient.s.Status(), "after %s", w.now-began)
+			w.drain()
+		})
+	}
+}
