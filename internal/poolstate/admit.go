@@ -104,9 +104,9 @@ func (st *State) makeRoom(g *Group, sc *scope, now Moment) {
 		}
 		st.Unlink(s.Value, Evicted, now)
 	}
-	st.makeRoomAmong(&g.tally, g.members, now)
+	st.makeRoomAmong(g.members, now, func() bool { return g.tally.wants(st.perServer(g)) })
 	if sc != nil {
-		st.makeRoomAmong(&sc.tally, sc.members, now)
+		st.makeRoomAmong(sc.members, now, func() bool { return sc.tally.wants(st.limits.MaxPerScope) })
 	}
 }
 
@@ -114,12 +114,13 @@ func (st *State) makeRoom(g *Group, sc *scope, now Moment) {
 // able to soon.
 func (st *State) wants() bool {
 	l := st.limits.MaxProcesses
-	return l > 0 && st.tally.processes >= l && st.tally.wants()
+	return l > 0 && st.tally.processes >= l && st.tally.wants(l)
 }
 
-// makeRoomAmong ends the longest idle ones of a set that is as small as its limit.
-func (st *State) makeRoomAmong(t *tally, members map[*Session]struct{}, now Moment) {
-	for t.wants() {
+// makeRoomAmong ends the longest idle ones of a set that is as small as its limit,
+// spares first, as long as more are wanted.
+func (st *State) makeRoomAmong(members map[*Session]struct{}, now Moment, wanted func() bool) {
+	for wanted() {
 		var oldest *Session
 		for m := range members {
 			if m.idle.Filed() && (oldest == nil || m.spare && !oldest.spare ||
@@ -139,5 +140,6 @@ func (st *State) needed(s *Session) bool {
 	if !s.process || st.queue.Len() == 0 {
 		return false
 	}
-	return st.wants() || s.Group.tally.wants() || s.scope != nil && s.scope.tally.wants()
+	return st.wants() || s.Group.tally.wants(st.perServer(s.Group)) ||
+		s.scope != nil && s.scope.tally.wants(st.limits.MaxPerScope)
 }

@@ -59,8 +59,11 @@ type tally struct {
 	waiting   int // sessions in the queue because of this tally's limit, or, of the pool's, of MaxStarting
 }
 
-// wants reports whether more sessions wait than places will be free soon.
-func (t *tally) wants() bool { return t.waiting > t.ending }
+// wants reports whether more sessions wait than places will be free soon, with those
+// that run beyond a limit which was lowered. Nobody waits where there is no limit.
+func (t *tally) wants(limit int) bool {
+	return t.waiting > 0 && t.waiting+max(t.processes-limit, 0) > t.ending
+}
 
 // tallies returns those that s counts in; the last is nil without a scope.
 func (st *State) tallies(s *Session) [3]*tally {
@@ -75,10 +78,7 @@ func (st *State) tallies(s *Session) [3]*tally {
 // everybody's.
 func (st *State) full(g *Group, sc *scope) (Limit, int) {
 	l := &st.limits
-	perServer := l.MaxPerServer
-	if g.exclusive {
-		perServer = 1
-	}
+	perServer := st.perServer(g)
 	switch {
 	case perServer > 0 && g.tally.processes >= perServer:
 		return LimitServer, perServer
@@ -91,6 +91,14 @@ func (st *State) full(g *Group, sc *scope) (Limit, int) {
 	default:
 		return LimitNone, 0
 	}
+}
+
+// perServer is how many processes g may have; 0 or less is no limit.
+func (st *State) perServer(g *Group) int {
+	if g.exclusive {
+		return 1
+	}
+	return st.limits.MaxPerServer
 }
 
 // Limits returns the limits as they are now.

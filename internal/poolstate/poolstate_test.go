@@ -366,3 +366,24 @@ func TestPatientCallerIsServedWhateverOthersDo(t *testing.T) {
 		})
 	}
 }
+
+// A limit that was lowered is reached in one step: as many idle sessions end as are
+// over, rather than one after the other.
+func TestLoweredLimitEndsAsManyIdleSessionsAsAreOver(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := newWorld(t, poolstate.Config{}, poolstate.Limits{})
+		n, limit := rapid.IntRange(2, 9).Draw(t, "idle"), rapid.IntRange(1, 9).Draw(t, "limit")
+		for i := range n {
+			b, err := w.join(0, fmt.Sprint(i))
+			require.NoError(t, err)
+			w.connected(b.s, nil)
+			w.leave(b, "")
+		}
+		w.st.SetLimits(poolstate.Limits{MaxProcesses: limit}, w.now)
+		w.done()
+		_, err := w.join(0, "new")
+		require.NoError(t, err)
+		require.Len(t, w.closing, max(n+1-limit, 0))
+		w.drain()
+	})
+}
