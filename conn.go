@@ -28,7 +28,7 @@ type conn struct {
 
 	// began is the ctx of the connect: it has the values of the ctx of the caller
 	// that began it, but not its end, since others may wait for the same connect.
-	// Nil once the connect has ended. Protected by pool.mu, as abort is.
+	// Nil once the connect has ended. Protected by pool.mu, as cancel is.
 	began  context.Context
 	cancel context.CancelFunc // of began
 	hurry  time.Time          // that caller's deadline; zero for none

@@ -171,7 +171,7 @@ func TestACommandWithBlanksThatIsAProgramIsOne(t *testing.T) {
 
 func TestARelativeDirectoryCountsFromTheProject(t *testing.T) {
 	const text = `{"mcpServers": {"a": {"command": "x", "cwd": "sub"}}}`
-	require.Equal(t, filepath.FromSlash("/work/sub"), parse(t, text).Entries[0].Server.Dir)
+	require.Equal(t, filepath.FromSlash("/project/sub"), parse(t, text).Entries[0].Server.Dir)
 	f := parseAs(t, "mcp.json", text, &mcpservers.Options{Home: "/home/u"})
 	require.Equal(t, "sub", f.Entries[0].Server.Dir)
 	require.Equal(t, []string{`mcp.json:1: server "a": cwd: is relative, and counts from this process's own directory: write it in full, or set Options.WorkspaceFolder`}, warnings(f))

@@ -17,7 +17,7 @@ import (
 
 var update = flag.Bool("update", false, "write testdata/*/want.txt anew")
 
-// The sample of each host. WorkspaceFolder is /work but for those with files
+// The sample of each host. WorkspaceFolder is /project but for those with files
 // beside them, whose paths count from here.
 var samples = map[string]mcpservers.Host{
 	"amp/amp/settings.json":                      mcpservers.Amp,
@@ -81,7 +81,7 @@ func options() *mcpservers.Options {
 		},
 		Input:           func(p mcpservers.Prompt) (string, error) { return "input-" + p.ID, nil },
 		Home:            "/home/u",
-		WorkspaceFolder: "/work",
+		WorkspaceFolder: "/project",
 	}
 }
 
