@@ -26,7 +26,7 @@ type Catalog interface {
 	// there is none; any other error that the catalog can't say. The box doesn't
 	// change the entry, nor may the catalog once it is given out.
 	Lookup(ctx context.Context, id string) (Entry, error)
-	// List gives the enabled servers, in any order. Neither the box nor the
+	// List returns the enabled servers, in any order. Neither the box nor the
 	// catalog changes the slice once it is given out.
 	List(ctx context.Context) ([]Entry, error)
 }
@@ -41,31 +41,52 @@ type Entry struct {
 	Name string
 	// Disabled keeps the server's tools from being listed and called.
 	Disabled bool
+	// Err says why the server can't be used, such as a fault of its entry in a
+	// configuration file; nil when it can. Its tools are then in [ToolSet.Failed],
+	// calls of them fail with a [*ServerError] that wraps it, and nothing is
+	// started. Its sessions stay, so that they are found again once the entry is
+	// mended. It must hold no secret.
+	Err error
 	// Server is what to run or reach.
 	Server mcppool.Server
-	// Allow names the only tools that are listed and called; nil means all.
-	Allow []string
-	// Deny names tools that are neither listed nor called, whatever Allow says.
-	Deny []string
+	// Tools says which tools are listed and called.
+	Tools Filter
 	// Timeout bounds a call; zero means [Options.CallTimeout], negative no limit.
 	Timeout time.Duration
 }
 
 // allows reports whether the tool may be listed and called.
-func (e *Entry) allows(tool string) bool {
-	return (e.Allow == nil || slices.Contains(e.Allow, tool)) && !slices.Contains(e.Deny, tool)
+func (e *Entry) allows(tool string) bool { return e.Tools.Allows(tool) }
+
+// unusable returns why the server can't be used; nil when it can.
+func (e *Entry) unusable() error {
+	switch {
+	case e.Disabled:
+		return ErrServerDisabled
+	case e.Err != nil:
+		return &ServerError{Server: e.ID, Err: e.Err}
+	}
+	return nil
 }
 
-// Static is a catalog that doesn't change. It is made by [NewStatic].
-type Static struct {
+func (e *Entry) usable() bool { return !e.Disabled && e.Err == nil }
+
+// uses reports whether one of the entries has this configuration.
+func uses(entries []Entry, s *mcppool.Server) bool {
+	return slices.ContainsFunc(entries, func(e Entry) bool { return e.usable() && e.Server.Equal(*s) })
+}
+
+// StaticCatalog is a catalog that doesn't change. It is made by
+// [NewStaticCatalog].
+type StaticCatalog struct {
 	entries map[string]Entry
 	enabled []Entry
 }
 
-// NewStatic makes a catalog of entries, which it keeps and nobody may change any
+// NewStaticCatalog makes a catalog of entries, which it keeps and nobody may change any
 // more. It fails when an ID is empty or comes twice.
-func NewStatic(entries ...Entry) (*Static, error) {
-	s := &Static{entries: make(map[string]Entry, len(entries))}
+func NewStaticCatalog(entries ...Entry) (*StaticCatalog, error) {
+	s := &StaticCatalog{entries: make(map[string]Entry, len(entries))}
 	for _, e := range entries {
 		if e.ID == "" {
 			return nil, errors.New("toolbox: an entry has no ID")
@@ -83,7 +104,7 @@ func NewStatic(entries ...Entry) (*Static, error) {
 }
 
 // Lookup finds one server.
-func (s *Static) Lookup(_ context.Context, id string) (Entry, error) {
+func (s *StaticCatalog) Lookup(_ context.Context, id string) (Entry, error) {
 	e, ok := s.entries[id]
 	if !ok {
 		return Entry{}, ErrUnknownServer
@@ -91,5 +112,5 @@ func (s *Static) Lookup(_ context.Context, id string) (Entry, error) {
 	return e, nil
 }
 
-// List gives the enabled servers by ID.
-func (s *Static) List(context.Context) ([]Entry, error) { return s.enabled, nil }
+// List returns the enabled servers by ID.
+func (s *StaticCatalog) List(context.Context) ([]Entry, error) { return s.enabled, nil }

@@ -167,8 +167,8 @@ func (b *Box) find(ctx context.Context, part string) (Entry, error) {
 		return b.findHashed(ctx, part)
 	}
 	e, err := b.catalog.Lookup(ctx, part)
-	if err == nil && e.Disabled {
-		err = ErrServerDisabled
+	if err == nil {
+		err = e.unusable()
 	}
 	return e, err
 }
@@ -180,7 +180,7 @@ func (b *Box) findHashed(ctx context.Context, part string) (Entry, error) {
 	}
 	for i := range entries {
 		if serverPartIs(part, entries[i].ID) && !entries[i].Disabled {
-			return entries[i], nil
+			return entries[i], entries[i].unusable()
 		}
 	}
 	return Entry{}, ErrUnknownServer
@@ -255,6 +255,9 @@ func (b *Box) check(ctx context.Context, e *Entry, tool string) func() bool {
 		now, err := b.catalog.Lookup(ctx, e.ID)
 		if err != nil {
 			return !errors.Is(err, ErrUnknownServer)
+		}
+		if now.Err != nil {
+			return !now.Disabled
 		}
 		return !now.Disabled && now.allows(tool) && now.Server.Equal(e.Server)
 	}

@@ -65,7 +65,7 @@ func TestNothingIsStartedForACallThatCanNotBeMade(t *testing.T) {
 	off := entries("off")[0]
 	off.Disabled = true
 	limited := entries("limited")[0]
-	limited.Allow, limited.Deny = []string{"a", "b"}, []string{"b"}
+	limited.Tools = toolbox.Filter{Include: []string{"a", "b"}, Exclude: []string{"b"}}
 	opts := &toolbox.Options{Validate: func(*mcp.Tool, json.RawMessage) error { return errors.New("never asked") }}
 	b, err := toolbox.New(newPool(t, f), static(t, off, limited, entries("on")[0]), opts)
 	require.NoError(t, err)
@@ -296,7 +296,7 @@ func TestAnEditBetweenLookingUpAndSendingFailsTheCall(t *testing.T) {
 		"changed":     func(c *editable, e toolbox.Entry) { e.Server.Args = []string{"--new"}; c.put(e) },
 		"disabled":    func(c *editable, e toolbox.Entry) { e.Disabled = true; c.put(e) },
 		"removed":     func(c *editable, e toolbox.Entry) { c.remove(e.ID) },
-		"tool denied": func(c *editable, e toolbox.Entry) { e.Deny = []string{"t"}; c.put(e) },
+		"tool denied": func(c *editable, e toolbox.Entry) { e.Tools.Exclude = []string{"t"}; c.put(e) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -3,9 +3,9 @@
 // [Box.Dispatch] runs whatever the model called, in the session that belongs to
 // the conversation, and answers with text for the model.
 //
-// Which servers there are is a [Catalog]'s to say: a fixed set ([NewStatic]),
-// mcpServers configuration files ([LoadConfig], [WatchConfig]), or the caller's
-// own database. It is asked for every call, so that an edit counts at once, and
+// Which servers there are is a [Catalog]'s to say: a fixed set
+// ([NewStaticCatalog]), the configuration files of hosts (the module
+// toolbox/mcpservers), or the caller's own database. It is asked for every call, so that an edit counts at once, and
 // again right before the call is sent.
 //
 // Every call ends with an [Output] whose text the model can be given as it is.

@@ -24,13 +24,14 @@ func failed(server, tool string, err error, budget time.Duration) Output {
 func errorText(server, tool string, err error, budget time.Duration) string {
 	name := "MCP tool '" + quoted(tool) + "' "
 	var (
-		args    *ArgsError
-		config  *mcppool.ConfigError
-		start   *mcppool.StartError
-		lost    *mcppool.SessionLostError
-		busy    *mcppool.BusyError
-		rpc     *mcppool.RPCError
-		listing *listTimeoutError
+		args     *ArgsError
+		config   *mcppool.ConfigError
+		start    *mcppool.StartError
+		lost     *mcppool.SessionLostError
+		busy     *mcppool.BusyError
+		rpc      *mcppool.RPCError
+		listing  *listTimeoutError
+		unusable *ServerError
 	)
 	switch {
 	case errors.Is(err, ErrBadName):
@@ -39,6 +40,8 @@ func errorText(server, tool string, err error, budget time.Duration) string {
 		return "unknown MCP server '" + quoted(server) + "'"
 	case errors.Is(err, ErrServerDisabled):
 		return "MCP server '" + quoted(server) + "' is disabled"
+	case errors.As(err, &unusable):
+		return "MCP server '" + quoted(server) + "' is not usable"
 	case errors.Is(err, ErrUnknownTool):
 		return "MCP server '" + quoted(server) + "' has no tool '" + quoted(tool) + "'"
 	case errors.Is(err, ErrToolDenied):

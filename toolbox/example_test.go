@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"os"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
@@ -13,17 +14,19 @@ import (
 	"github.com/mcppool/mcppool/toolbox"
 )
 
+// weather is the test binary, which is this server when the variable is set.
+var weather = mcppool.Server{Command: os.Args[0], Env: map[string]string{"MCPPOOL_TOOLBOX_SERVER": "weather"}}
+
 func Example() {
 	pool, err := mcppool.New(nil)
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer pool.Close()
-	catalog, err := toolbox.WatchConfig(pool, nil, "testdata/mcp.json")
+	catalog, err := toolbox.NewStaticCatalog(toolbox.Entry{ID: "weather", Server: weather})
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer catalog.Close()
 	box, err := toolbox.New(pool, catalog, nil)
 	if err != nil {
 		log.Fatal(err)
@@ -66,11 +69,14 @@ func ExampleBox_DispatchAll() {
 		log.Fatal(err)
 	}
 	defer pool.Close()
-	config, err := toolbox.LoadConfig(nil, "testdata/mcp.json")
+	catalog, err := toolbox.NewStaticCatalog(
+		toolbox.Entry{ID: "weather", Server: weather},
+		toolbox.Entry{ID: "attic", Disabled: true},
+	)
 	if err != nil {
 		log.Fatal(err)
 	}
-	box, err := toolbox.New(pool, config.Static(), nil)
+	box, err := toolbox.New(pool, catalog, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -89,41 +95,6 @@ func ExampleBox_DispatchAll() {
 	// call_1 Rain in Oslo.
 	// call_2 Error: MCP server 'attic' is disabled
 	// (tell the user where to enable it)
-}
-
-func ExampleParseConfig() {
-	const file = `{
-  // as VS Code writes it
-  "servers": {
-    "db": {
-      "type": "stdio",
-      "command": "npx",
-      "args": ["-y", "db-mcp", "--region", "${REGION:-eu}"],
-      "env": {"DB_PASSWORD": "${env:DB_PASSWORD}"},
-      "icon": "db.svg",
-    },
-  },
-}`
-	vars := map[string]string{"DB_PASSWORD": "hunter2"}
-	opts := &toolbox.ConfigOptions{LookupEnv: func(name string) (string, bool) { v, ok := vars[name]; return v, ok }}
-	config, err := toolbox.ParseConfig([]byte(file), opts)
-	if err != nil {
-		log.Fatal(err)
-	}
-	for _, e := range config.Entries {
-		fmt.Println(e.ID, e.Server.Command, e.Server.Args)
-	}
-	for _, w := range config.Warnings {
-		fmt.Println(w)
-	}
-
-	delete(vars, "DB_PASSWORD")
-	_, err = toolbox.ParseConfig([]byte(file), opts)
-	fmt.Println(err)
-	// Output:
-	// db npx [-y db-mcp --region eu]
-	// server "db": icon: is unknown here and was read over
-	// toolbox: server "db": env.DB_PASSWORD: variable "DB_PASSWORD" isn't set and has no default
 }
 
 func ExampleReadResult() {

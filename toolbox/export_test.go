@@ -4,7 +4,6 @@ var (
 	SplitName    = splitName
 	ServerPartIs = serverPartIs
 	ToolPartIs   = toolPartIs
-	PlainJSON    = plainJSON
 )
 
 const MaxListings = maxListings

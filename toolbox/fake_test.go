@@ -140,9 +140,9 @@ func entries(ids ...string) []toolbox.Entry {
 	return list
 }
 
-func static(t testing.TB, entries ...toolbox.Entry) *toolbox.Static {
+func static(t testing.TB, entries ...toolbox.Entry) *toolbox.StaticCatalog {
 	t.Helper()
-	c, err := toolbox.NewStatic(entries...)
+	c, err := toolbox.NewStaticCatalog(entries...)
 	require.NoError(t, err)
 	return c
 }

@@ -26,11 +26,6 @@ func TestMain(m *testing.M) {
 		serveWeather()
 		return
 	}
-	exe, err := os.Executable()
-	if err != nil {
-		panic(err)
-	}
-	os.Setenv("WEATHER_SERVER", exe) // for testdata/mcp.json
 	goleak.VerifyTestMain(m)
 }
 

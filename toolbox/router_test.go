@@ -3,6 +3,7 @@ package toolbox_test
 import (
 	"context"
 	"encoding/json"
+	"os"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -135,7 +136,7 @@ func TestWhatAServerTellsReachesTheConversation(t *testing.T) {
 		progress = append(progress, call)
 		require.Equal(t, "t7", conv.Thread)
 		require.Equal(t, "half", n.Params.Message)
-		write(t, arrived, "")
+		require.NoError(t, os.WriteFile(arrived, nil, 0o600))
 	}})
 	args, err := json.Marshal(map[string]string{"until": arrived})
 	require.NoError(t, err)

@@ -28,14 +28,18 @@ type Tool struct {
 	Spec *mcp.Tool
 }
 
-// ServerError says why a server's tools are missing.
+// ServerError says why a server's tools are missing, or, as the error of a call,
+// why the server can't be used: that is then its entry's Err.
 type ServerError struct {
 	Server string // its id
 	Err    error
 }
 
 func (e *ServerError) Error() string {
-	why := strings.TrimPrefix(strings.TrimPrefix(e.Err.Error(), "toolbox: "), "mcppool: ")
+	why := e.Err.Error()
+	for _, prefix := range []string{"toolbox: ", "mcppool: ", "mcpservers: "} {
+		why = strings.TrimPrefix(why, prefix)
+	}
 	return "toolbox: server " + oneLine(e.Server, maxNamed) + ": " + why
 }
 
@@ -57,7 +61,7 @@ func (b *Box) Tools(ctx context.Context) (*ToolSet, error) {
 	lists := b.listings.current(entries)
 	var wg sync.WaitGroup
 	for i := range entries {
-		if lists[i] == nil && !entries[i].Disabled {
+		if lists[i] == nil && entries[i].usable() {
 			wg.Go(func() { lists[i] = b.listings.get(ctx, &entries[i].Server) })
 		}
 	}
@@ -87,16 +91,26 @@ type assembly struct {
 // isOf reports whether the set is what would be made of these.
 func (a *assembly) isOf(entries []Entry, lists []*toolList) bool {
 	return slices.Equal(a.lists, lists) && slices.EqualFunc(a.entries, entries, func(x, y Entry) bool {
-		return x.ID == y.ID && slices.Equal(x.Allow, y.Allow) && (x.Allow == nil) == (y.Allow == nil) && slices.Equal(x.Deny, y.Deny)
+		return x.ID == y.ID && x.Tools.equal(y.Tools) && errorOf(x.Err) == errorOf(y.Err)
 	})
 }
 
-// assemble makes the set of all tools. A disabled entry has no list.
+// errorOf is an error's text: not every error can be compared.
+func errorOf(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// assemble makes the set of all tools. An entry that can't be used has no list.
 func assemble(entries []Entry, lists []*toolList) *assembly {
 	set := new(ToolSet)
 	for i := range entries {
 		e, list := &entries[i], lists[i]
 		switch {
+		case e.Err != nil && !e.Disabled:
+			set.Failed = append(set.Failed, &ServerError{Server: e.ID, Err: e.Err})
 		case list == nil:
 		case list.err != nil:
 			set.Failed = append(set.Failed, &ServerError{Server: e.ID, Err: list.err})

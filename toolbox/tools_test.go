@@ -191,16 +191,16 @@ func TestAllowAndDenyListsCountAtOnce(t *testing.T) {
 	b, err := toolbox.New(newPool(t, f), c, nil)
 	require.NoError(t, err)
 	require.Equal(t, []string{"mcp__s__a", "mcp__s__b", "mcp__s__c"}, names(tools(t, b)))
-	e.Deny = []string{"b"}
+	e.Tools.Exclude = []string{"b"}
 	c.put(e)
 	require.Equal(t, []string{"mcp__s__a", "mcp__s__c"}, names(tools(t, b)))
-	e.Allow = []string{"b", "c"}
+	e.Tools.Include = []string{"b", "c"}
 	c.put(e)
 	require.Equal(t, []string{"mcp__s__c"}, names(tools(t, b)))
-	e.Allow = []string{}
+	e.Tools.Include = []string{}
 	c.put(e)
 	require.Empty(t, names(tools(t, b)), "an empty list allows nothing")
-	e.Allow, e.Disabled = nil, true
+	e.Tools.Include, e.Disabled = nil, true
 	c.put(e)
 	require.Empty(t, names(tools(t, b)))
 	require.Equal(t, 1, f.listed("s"))

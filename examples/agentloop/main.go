@@ -33,7 +33,7 @@ func run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	catalog, err := toolbox.NewStatic(
+	catalog, err := toolbox.NewStaticCatalog(
 		toolbox.Entry{ID: "notes", Server: mcppool.Server{Command: self, Args: []string{"serve", "notes"}}},
 		toolbox.Entry{ID: "calc", Server: mcppool.Server{Command: self, Args: []string{"serve", "calc"}}},
 	)

@@ -18,6 +18,7 @@ import (
 	"github.com/mcppool/mcppool"
 	"github.com/mcppool/mcppool/pooldebug"
 	"github.com/mcppool/mcppool/toolbox"
+	"github.com/mcppool/mcppool/toolbox/mcpservers"
 )
 
 func TestMain(m *testing.M) {
@@ -50,7 +51,7 @@ func start(t *testing.T, grace time.Duration) *running {
 	require.NoError(t, err)
 	// An instrumented binary waits for a second when it exits otherwise.
 	e.Server.Env = map[string]string{"GORACE": "atexit_sleep_ms=0"}
-	catalog, err := toolbox.NewStatic(e)
+	catalog, err := toolbox.NewStaticCatalog(e)
 	require.NoError(t, err)
 	return startWith(t, pool, catalog, page, grace)
 }
@@ -310,14 +311,14 @@ func TestAWatchedConfigurationBringsItsServers(t *testing.T) {
 	config("mine")
 	pool, err := mcppool.New(nil)
 	require.NoError(t, err)
-	watched, err := toolbox.WatchConfig(pool, &toolbox.WatchOptions{Interval: -1, OnReload: logReload}, file)
+	watched, err := mcpservers.WatchCatalog(pool, &mcpservers.CatalogOptions{Interval: -1, OnReload: logReload}, file)
 	require.NoError(t, err)
 	defer watched.Close()
 	r := startWith(t, pool, watched, nil, time.Minute)
 	require.Contains(t, r.answer("a", "tools"), "mcp__mine__recall")
 	require.Equal(t, "Done: 1 remembered", r.answer("a", `call mcp__mine__remember {"text":"x"}`))
 	config("yours")
-	require.NoError(t, watched.Reload())
+	require.Empty(t, watched.Reload().Errs)
 	require.Contains(t, r.answer("a", "tools"), "mcp__yours__recall")
 	require.Equal(t, "Done: x", r.answer("a", `call mcp__yours__recall`), "another name is no other server")
 }

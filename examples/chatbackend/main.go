@@ -27,6 +27,7 @@ import (
 	"github.com/mcppool/mcppool"
 	"github.com/mcppool/mcppool/pooldebug"
 	"github.com/mcppool/mcppool/toolbox"
+	"github.com/mcppool/mcppool/toolbox/mcpservers"
 )
 
 func main() {
@@ -35,7 +36,7 @@ func main() {
 		return
 	}
 	addr := flag.String("addr", "127.0.0.1:8321", "where to listen; there is no login, so keep it local")
-	config := flag.String("config", "", "an mcpServers file instead of the demo server; it is watched")
+	config := flag.String("config", "", "a configuration file of Claude, Cursor, VS Code, ... instead of the demo server; it is watched")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -54,8 +55,8 @@ func run(ctx context.Context, addr, config string) error {
 	page.Attach(pool)
 	catalog, err := demoCatalog()
 	if config != "" {
-		var watched *toolbox.Watched
-		watched, err = toolbox.WatchConfig(pool, &toolbox.WatchOptions{OnReload: logReload}, config)
+		var watched *mcpservers.WatchedCatalog
+		watched, err = mcpservers.WatchCatalog(pool, &mcpservers.CatalogOptions{OnReload: logReload}, config)
 		if err == nil {
 			defer watched.Close()
 			catalog = watched
@@ -77,13 +78,17 @@ func run(ctx context.Context, addr, config string) error {
 	return serve(ctx, ln, b, 10*time.Second)
 }
 
-func logReload(r toolbox.Reload) {
-	for _, w := range r.Warnings {
+func logReload(r mcpservers.Reload) {
+	for _, w := range r.Config.Warnings {
 		slog.Warn("configuration", slog.String("warning", w.String()))
 	}
-	if r.Err != nil {
-		slog.Error("configuration is broken, the last good one stays", slog.Any("err", r.Err))
-		return
+	for _, e := range r.Config.Entries {
+		if e.Err != nil {
+			slog.Error("server can't be used", slog.Any("err", e.Err))
+		}
+	}
+	for _, err := range r.Config.Errs {
+		slog.Error("configuration is broken, what it said last stays", slog.Any("err", err))
 	}
 	slog.Info("configuration read", slog.Any("closed", r.Closed))
 }
@@ -94,7 +99,7 @@ func demoCatalog() (toolbox.Catalog, error) {
 	if err != nil {
 		return nil, err
 	}
-	return toolbox.NewStatic(toolbox.Entry{
+	return toolbox.NewStaticCatalog(toolbox.Entry{
 		ID: "demo", Server: mcppool.Server{Command: self, Args: []string{"serve-demo"}},
 	})
 }

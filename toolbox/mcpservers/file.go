@@ -1,15 +1,15 @@
 package mcpservers
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/mcppool/mcppool"
+	"github.com/mcppool/mcppool/toolbox"
 )
 
 // File is what one configuration file says.
@@ -27,6 +27,7 @@ type File struct {
 	Warnings []Warning
 
 	uses     uses
+	blank    bool     // it holds no text
 	rejected []string // servers of the project's .mcp.json that Claude Code's user declined
 }
 
@@ -51,51 +52,14 @@ type Entry struct {
 	// or empty when it states none.
 	Transport string
 	// Tools says which tools may be listed and called.
-	Tools Filter
+	Tools toolbox.Filter
 	// AutoApprove names the tools that the host calls without asking its user.
 	// It restricts nothing; "*" is all of them.
 	AutoApprove []string
 	// StartTimeout and CallTimeout bound the server's start and one call; zero
-	// when the file says nothing.
+	// when the file says nothing. In a catalog CallTimeout is [toolbox.Entry]'s
+	// Timeout; the start is bounded by [mcppool.Options]' ConnectTimeout alone.
 	StartTimeout, CallTimeout time.Duration
-}
-
-// Filter says which tools of a server may be used. In names, * stands for any
-// text. The zero value allows all.
-type Filter struct {
-	// Include names the only tools that are allowed; nil means all, and empty
-	// but not nil none.
-	Include []string
-	// Exclude names tools that aren't allowed, whatever Include says.
-	Exclude []string
-}
-
-// Allows reports whether the tool may be listed and called.
-func (f Filter) Allows(tool string) bool {
-	matches := func(pattern string) bool { return matchStar(pattern, tool) }
-	return (f.Include == nil || slices.ContainsFunc(f.Include, matches)) && !slices.ContainsFunc(f.Exclude, matches)
-}
-
-// matchStar reports whether name is pattern with some text for each *.
-func matchStar(pattern, name string) bool {
-	first, rest, star := strings.Cut(pattern, "*")
-	if !star {
-		return pattern == name
-	}
-	name, ok := strings.CutPrefix(name, first)
-	if !ok {
-		return false
-	}
-	parts := strings.Split(rest, "*")
-	last := parts[len(parts)-1]
-	for _, part := range parts[:len(parts)-1] {
-		i := strings.Index(name, part)
-		if i < 0 {
-			return false
-		}
-		name = name[i+len(part):]
-	}
-	return strings.HasSuffix(name, last)
 }
 
 // Read reads a configuration file. It fails with an [*Error] when the file
@@ -145,7 +109,7 @@ func parse(name string, data []byte, o *Options) (*File, error) {
 	if abs, err := filepath.Abs(name); err == nil && name != "" {
 		absolute = abs
 	}
-	p := parser{opts: o, file: &File{Path: name}, path: absolute, workspace: o.workspace(absolute), dir: filepath.Dir(absolute), budget: maxReplaced}
+	p := parser{opts: o, file: &File{Path: name, blank: len(bytes.TrimSpace(data)) == 0}, path: absolute, workspace: o.workspace(absolute), dir: filepath.Dir(absolute), budget: maxReplaced}
 	if e := p.document(root); e != nil {
 		e.File = name
 		return nil, e

@@ -4,6 +4,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/mcppool/mcppool/toolbox"
 )
 
 // rules are what a file says about its servers outside of them.
@@ -164,14 +166,14 @@ func (r *rule) reaches(address string) bool {
 func (t toolRule) apply(e *Entry, prefix string) bool {
 	tool, own := strings.CutPrefix(t.pattern, prefix)
 	literal, _, star := strings.Cut(t.pattern, "*")
-	switch {
-	case own:
-	case !star || !strings.HasPrefix(prefix, literal):
-		return true // another server's, or the host's own tools
-	case t.pattern == literal+"*":
+	if !own {
+		switch {
+		case !star || !strings.HasPrefix(prefix, literal):
+			return true // another server's, or the host's own tools
+		case t.pattern != literal+"*":
+			return t.allow
+		}
 		tool = "*"
-	default:
-		return t.allow
 	}
 	if t.allow {
 		// What an earlier rule took away and this one gives back can't be said
@@ -180,4 +182,9 @@ func (t toolRule) apply(e *Entry, prefix string) bool {
 	}
 	e.Tools.Exclude = append(e.Tools.Exclude, tool)
 	return true
+}
+
+// matchStar reports whether name is pattern with some text for each *.
+func matchStar(pattern, name string) bool {
+	return toolbox.Filter{Include: []string{pattern}}.Allows(name)
 }

@@ -40,12 +40,20 @@ type Watcher struct {
 }
 
 // Watch reads the files as [Load] does and looks at them again and again. While
-// a file can't be read, what it said last counts, and [Config.Errs] says why.
+// a file can't be read, or has become empty, what it said last counts, and
+// [Config.Errs] says why.
 //
 // It reads the files each time rather than trusting their times, which miss a
 // change within the clock's tick; a directory's events would miss files behind
 // symbolic links and on network file systems.
 func Watch(opts *WatchOptions, paths ...string) *Watcher {
+	w := newWatcher(opts, paths)
+	w.start()
+	return w
+}
+
+// newWatcher reads the files; start is to be called next.
+func newWatcher(opts *WatchOptions, paths []string) *Watcher {
 	w := &Watcher{
 		paths: slices.Clone(paths), reloading: make(chan struct{}, 1),
 		good: make([]*File, len(paths)), uses: make([]uses, len(paths)),
@@ -54,6 +62,11 @@ func Watch(opts *WatchOptions, paths ...string) *Watcher {
 		w.opts = *opts
 	}
 	w.read()
+	return w
+}
+
+// start begins the watching.
+func (w *Watcher) start() {
 	ctx, stop := context.WithCancel(context.Background())
 	w.stop = stop
 	w.reloading <- struct{}{}
@@ -64,7 +77,6 @@ func Watch(opts *WatchOptions, paths ...string) *Watcher {
 	if interval > 0 {
 		w.wg.Go(func() { w.watch(ctx, interval) })
 	}
-	return w
 }
 
 // Close ends the watching. What was read last stays.
@@ -121,6 +133,9 @@ func (w *Watcher) read() {
 	errs := make([]error, len(w.paths))
 	for i, path := range w.paths {
 		f, d, err := read(path, withDefaults(w.opts.Options))
+		if old := w.good[i]; err == nil && f.blank && old != nil && !old.blank {
+			err = &Error{Place: Place{File: path}, Reason: "is empty, as it is while it is written: what it said last counts"}
+		}
 		errs[i], w.uses[i] = err, uses{text: d}
 		if err == nil {
 			f.uses.text = d
