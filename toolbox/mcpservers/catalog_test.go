@@ -88,7 +88,7 @@ func TestACatalogHasWhatTheFileSays(t *testing.T) {
 	b := enabled[0]
 	require.Equal(t, "b", b.ID)
 	require.Equal(t, "edited The b", b.Name)
-	require.Equal(t, "x", b.Server.Command)
+	require.Equal(t, mcppool.Server{Name: "b", Command: "x"}, b.Server)
 	require.Equal(t, toolbox.Filter{Include: []string{"get_*"}, Exclude: []string{"get_all"}}, b.Tools)
 	require.Equal(t, 5*time.Second, b.Timeout)
 	require.Equal(t, "bad", enabled[1].ID)

@@ -132,8 +132,8 @@ func TestWhatHasNoEffectAtAURLOrInAChildIsLeftOutAndSaid(t *testing.T) {
 	f := parse(t, `{"mcpServers": {
 "a": {"url": "https://a.example", "args": ["x"], "env": {"A": "b"}, "cwd": "/x"},
 "b": {"command": "x", "headers": {"A": "b"}, "colour": "red"}}}`)
-	require.Equal(t, mcppool.Server{URL: "https://a.example"}, f.Entries[0].Server)
-	require.Equal(t, mcppool.Server{Command: "x"}, f.Entries[1].Server)
+	require.Equal(t, mcppool.Server{Name: "a", URL: "https://a.example"}, f.Entries[0].Server)
+	require.Equal(t, mcppool.Server{Name: "b", Command: "x"}, f.Entries[1].Server)
 	require.Equal(t, []string{
 		`mcp.json:2: server "a": args: has no effect: a server at a url has no command line`,
 		`mcp.json:2: server "a": env: has no effect: a server at a url has no environment`,
@@ -145,7 +145,7 @@ func TestWhatHasNoEffectAtAURLOrInAChildIsLeftOutAndSaid(t *testing.T) {
 
 func TestATildeInCommandAndDirectoryIsTheHome(t *testing.T) {
 	e := one(t, `{"command": "~/bin/x", "cwd": "~"}`)
-	require.Equal(t, mcppool.Server{Command: "/home/u/bin/x", Dir: "/home/u"}, e.Server)
+	require.Equal(t, mcppool.Server{Name: "a", Command: "/home/u/bin/x", Dir: "/home/u"}, e.Server)
 	require.Equal(t, "/home/u/x", one(t, `{"command": ["~/x", "~/y"]}`).Server.Command)
 	require.Equal(t, []string{`mcp.json:1: server "a": args[0]: begins with "~", which isn't replaced in arguments: there is no shell; write ${userHome}`},
 		warnings(parse(t, `{"mcpServers": {"a": {"command": "x", "args": ["~/y"]}}}`)))
@@ -153,7 +153,7 @@ func TestATildeInCommandAndDirectoryIsTheHome(t *testing.T) {
 
 func TestACommandThatIsAListComesBeforeArgs(t *testing.T) {
 	for _, server := range []string{`{"command": ["x", "a"], "args": ["b"]}`, `{"args": ["b"], "command": ["x", "a"]}`} {
-		require.Equal(t, mcppool.Server{Command: "x", Args: []string{"a", "b"}}, one(t, server).Server, server)
+		require.Equal(t, mcppool.Server{Name: "a", Command: "x", Args: []string{"a", "b"}}, one(t, server).Server, server)
 	}
 }
 

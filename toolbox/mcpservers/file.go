@@ -46,7 +46,7 @@ type Entry struct {
 	// Err says why the server can't be used and what to write instead, as an
 	// [*Error] or as [Errors]; nil when it can. Other fields may be empty then.
 	Err error
-	// Server is what to run or to reach.
+	// Server is what to run or to reach, with Name as its name.
 	Server mcppool.Server
 	// Transport is what the file states: "stdio", "http" (streamable), "sse",
 	// or empty when it states none.
