@@ -85,6 +85,12 @@ type deathReporter interface {
 	death() (exit, stderr, stdout string)
 }
 
+// exitReporter is a client that knows how its process ended, whoever ended it. The
+// pid is 0 if there was none.
+type exitReporter interface {
+	exit() (pid int, exit string)
+}
+
 // callTool makes a tools/call. The type of the default client is asked for by
 // name, since what is passed through an interface goes to the heap.
 func (c *conn) callTool(ctx context.Context, req *mcp.CallToolRequest, call *Call, id *int64) (*mcp.CallToolResult, error) {
@@ -196,6 +202,14 @@ func (c *defaultClient) Close() error { return c.error(c.connection.Close()) }
 func (c *defaultClient) process() (pid int, stderr string) {
 	_, stderr, _ = c.death()
 	return c.Pid(), stderr
+}
+
+func (c *defaultClient) exit() (pid int, exit string) {
+	child, ok := c.connection.(*mcpconn.Conn)
+	if !ok {
+		return 0, ""
+	}
+	return child.Pid(), child.Exit()
 }
 
 func (c *defaultClient) death() (exit, stderr, stdout string) {

@@ -199,9 +199,12 @@ func (p *Pool) lost(c *conn) {
 // closeConn ends what there is of c, which is closing, and forgets it.
 func (p *Pool) closeConn(c *conn) {
 	if c.client != nil {
-		if err := c.client.Close(); err != nil {
+		begun := p.now()
+		err := c.client.Close()
+		if err != nil {
 			p.logCloseError(c, err)
 		}
+		p.tellEnded(c, p.now()-begun, err)
 		p.explainDeath(c)
 	}
 	p.mu.Lock()
@@ -215,6 +218,17 @@ func (p *Pool) closeConn(c *conn) {
 			<-c.ready // the connect tells of the opening, though c may be killed meanwhile
 			p.trace.SessionClosed(c.borrowedOrigin(), why, now-c.st.Opened)
 		}
+	}
+}
+
+// tellEnded tells how the process of c ended, if it has one.
+func (p *Pool) tellEnded(c *conn, took time.Duration, err error) {
+	r, ok := c.client.(exitReporter)
+	if !ok || p.trace.ProcessEnded == nil {
+		return
+	}
+	if pid, exit := r.exit(); pid != 0 {
+		p.trace.ProcessEnded(c.origin(), ProcessDone{PID: pid, Exit: exit, Took: took, Err: err})
 	}
 }
 

@@ -41,6 +41,9 @@ type Trace struct {
 	SessionOpened func(from Origin, spare bool)
 	SessionClosed func(from Origin, why CloseReason, lived time.Duration)
 
+	// ProcessEnded: the process of a session that was opened has ended, or was given
+	// up. It comes before SessionClosed.
+	ProcessEnded func(from Origin, done ProcessDone)
 	// BreakerChanged: a server that failed is held off, tried, or trusted again
 	// (see [Backoff]).
 	BreakerChanged func(server string, state BreakerState, pause time.Duration)
@@ -67,6 +70,14 @@ type ConnectDone struct {
 	Spare bool
 	Info  *mcp.InitializeResult // what the server said of itself; nil when it isn't known
 	Err   error                 // nil, or why it failed; context.Canceled when it was given up
+}
+
+// ProcessDone is the end of a process.
+type ProcessDone struct {
+	PID  int
+	Exit string        // such as "exit status 0" or "signal: killed"; empty when it isn't known to have ended
+	Took time.Duration // since it was asked to end; next to nothing for one that ended by itself
+	Err  error         // what of its tree could not be ended; nil when nothing is left
 }
 
 // CallDone is the end of a tool call.
@@ -119,6 +130,7 @@ func MergeTraces(traces ...*Trace) *Trace {
 		all.CallEnd = hook.Join4(all.CallEnd, t.CallEnd)
 		all.SessionOpened = hook.Join2(all.SessionOpened, t.SessionOpened)
 		all.SessionClosed = hook.Join3(all.SessionClosed, t.SessionClosed)
+		all.ProcessEnded = hook.Join2(all.ProcessEnded, t.ProcessEnded)
 		all.BreakerChanged = hook.Join3(all.BreakerChanged, t.BreakerChanged)
 		all.Junk = hook.Join3(all.Junk, t.Junk)
 		all.Stderr = hook.Join2(all.Stderr, t.Stderr)

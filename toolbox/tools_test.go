@@ -108,6 +108,7 @@ func TestToolsAreListedOnceForAllWhoAskAtTheSameTime(t *testing.T) {
 		first := tools(t, b)
 		require.Same(t, first, tools(t, b), "what hasn't changed isn't made again")
 		require.Equal(t, 1, f.listed("s"))
+		synctest.Wait() // the end of a session isn't waited for by its caller
 		require.Zero(t, f.opened("s"), "a listing's session ends with it")
 	})
 }

@@ -13,13 +13,14 @@ import (
 const core = "github.com/mcppool/mcppool"
 
 // published are the modules that are released, each with what a user's first
-// lines do with it.
+// lines do with it; a command, which is installed, has none.
 var published = map[string]string{
 	core:                         `pool, err := mcppool.New(nil); _, _ = pool, err`,
 	core + "/toolbox/toolschema": `_ = new(toolschema.Validator)`,
 	core + "/toolbox/mcpservers": `_, _ = mcpservers.Parse("servers.json", nil, nil)`,
 	core + "/mcppoolotel":        `_ = mcppoolotel.Trace(nil)`,
 	core + "/mcppoolprom":        `_ = mcppoolprom.New(nil)`,
+	core + "/cmd/mcppool":        ``,
 }
 
 func TestEachPublishedModuleCanBeGotAndBuilt(t *testing.T) {
@@ -34,6 +35,10 @@ func TestEachPublishedModuleCanBeGotAndBuilt(t *testing.T) {
 	for module, line := range published {
 		t.Run(filepath.Base(module), func(t *testing.T) {
 			dir := t.TempDir()
+			if line == "" {
+				u.run(t, dir, "install", module+"@"+u.version)
+				return
+			}
 			u.run(t, dir, "mod", "init", "example.com/user")
 			u.run(t, dir, "get", module+"@"+u.version)
 			program := "package main\n\nimport \"" + module + "\"\n\nfunc main() { " + line + " }\n"
@@ -64,7 +69,7 @@ type user struct {
 
 func newUser(t *testing.T) *user {
 	t.Helper()
-	proxy, cache := t.TempDir(), t.TempDir()
+	proxy, cache, bin := t.TempDir(), t.TempDir(), t.TempDir()
 	pack := exec.Command("go", "run", "./internal/tools/modproxy", proxy)
 	pack.Dir = root
 	version, err := pack.Output()
@@ -74,7 +79,7 @@ func newUser(t *testing.T) *user {
 	modules, elsewhere, _ := strings.Cut(strings.TrimSpace(string(known)), "\n")
 	return &user{
 		version: strings.TrimSpace(string(version)),
-		env: append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod -modcacherw", "GONOSUMDB="+core, "GOMODCACHE="+cache,
+		env: append(os.Environ(), "GOWORK=off", "GOFLAGS=-mod=mod -modcacherw", "GONOSUMDB="+core, "GOMODCACHE="+cache, "GOBIN="+bin,
 			"GOPROXY=file://"+proxy+",file://"+filepath.Join(modules, "cache", "download")+","+elsewhere),
 	}
 }

@@ -211,6 +211,14 @@ func (c *Conn) Death() rpc.Death {
 	return d
 }
 
+// Exit is how the process ended, whoever ended it; empty while it runs.
+func (c *Conn) Exit() string {
+	if exit, ended := c.child.Exit(); ended {
+		return exit.String()
+	}
+	return ""
+}
+
 // Close ends the connection and returns once nothing of it is left running.
 func (c *Conn) Close() error {
 	err := c.child.Close()

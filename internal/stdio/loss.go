@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/mcppool/mcppool/internal/proc"
 )
 
 // Kill ends the connection and the process tree without grace and without
@@ -11,6 +13,14 @@ import (
 func (c *Conn) Kill() {
 	c.lose(ErrKilled)
 	c.proc.Kill()
+}
+
+// Exit returns how the server's process ended, and whether it has.
+func (c *Conn) Exit() (exit proc.Exit, ended bool) {
+	if !closedWithin(c.proc.Exited(), 0) {
+		return proc.Exit{}, false
+	}
+	return c.proc.Exit(), true
 }
 
 // lose asks the reader to declare the connection lost. The first reason

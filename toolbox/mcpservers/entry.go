@@ -26,7 +26,10 @@ type entryReader struct {
 func (p *parser) entry(s rawServer) Entry {
 	r := entryReader{
 		p: p, traits: hostTraits[p.file.Host], line: s.line,
-		e: Entry{Name: s.name, File: p.file.Path, Line: s.line, Disabled: s.off, Server: mcppool.Server{Name: s.name}},
+		e: Entry{
+			Name: s.name, File: p.file.Path, Line: s.line, Host: p.file.Host,
+			Disabled: s.off, Server: mcppool.Server{Name: s.name},
+		},
 	}
 	switch {
 	case s.name == "":

@@ -37,9 +37,10 @@ type Entry struct {
 	Name string
 	// Title is its name for people; empty when the file has none.
 	Title string
-	// File and Line say where it stands.
+	// File and Line say where it stands, and Host whose file that is.
 	File string
 	Line int
+	Host Host
 	// Disabled says that the file switches it off. Variables in Server stand as
 	// they are written then, and Err is nil.
 	Disabled bool
