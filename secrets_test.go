@@ -145,8 +145,9 @@ func (e *ear) trace() *mcppool.Trace {
 			tell("CallEnd", from, tool, done, done.Err)
 		},
 		SessionOpened: func(from mcppool.Origin, spare bool) { tell("SessionOpened", from, spare) },
-		ProcessEnded:  func(from mcppool.Origin, done mcppool.ProcessDone) { tell("ProcessEnded", from, done, done.Err) },
-		SessionClosed: func(from mcppool.Origin, why mcppool.CloseReason, lived time.Duration) { tell("SessionClosed", from, why, lived) },
+		SessionClosed: func(from mcppool.Origin, why mcppool.CloseReason, lived time.Duration) {
+			tell("SessionClosed", from, why, lived)
+		},
 		BreakerChanged: func(server string, state mcppool.BreakerState, pause time.Duration) {
 			tell("BreakerChanged", server, state, pause)
 		},
