@@ -195,6 +195,15 @@ type Origin struct {
 	HTTP      bool // the server is reached at a URL; it has no process of the pool's
 }
 
+// ServerName returns what metrics may call the server: Server without the digits that
+// tell configurations apart, so that there are few and they last over a restart.
+func (o Origin) ServerName() string {
+	if i := len(o.Server) - len("-") - labelDigits; i > 0 && o.Server[i] == '-' && isHex(o.Server[i+1:]) {
+		return o.Server[:i]
+	}
+	return o.Server
+}
+
 // origin is where what c does comes from. A spare gets its scope when it
 // is handed out.
 func (c *conn) origin() Origin {
@@ -289,11 +298,11 @@ func (b *Backoff) initial() time.Duration   { return orDefault(b.Initial, 500*ti
 func (b *Backoff) max() time.Duration       { return orDefault(b.Max, 30*time.Second) }
 func (b *Backoff) minUptime() time.Duration { return orDefault(b.MinUptime, 10*time.Second) }
 
-// maxBreakers bounds the memory of failing servers; beyond it one is forgotten.
-const maxBreakers = 1024
+// maxBackoffs bounds the memory of failing servers; beyond it one is forgotten.
+const maxBackoffs = 1024
 
 func (b *Backoff) config() backoff.Config {
-	return backoff.Config{Failures: b.Failures, Initial: b.initial(), Max: b.max(), MinUptime: b.minUptime(), Cap: maxBreakers}
+	return backoff.Config{Failures: b.Failures, Initial: b.initial(), Max: b.max(), MinUptime: b.minUptime(), Cap: maxBackoffs}
 }
 
 // Recycle replaces sessions that have become old, between calls and never during

@@ -22,7 +22,7 @@ type Pool struct {
 	opts  Options         // resolved by its accessors; never changes
 	born  time.Time       // the beginning of its clock
 	id    string          // prefix of its sessions' ids
-	trace Trace           // its funcs are nil without one
+	trace Trace           // of the options and their Logger; its funcs are nil without one, and don't panic
 	life  context.Context // ends when the pool takes no more calls
 	end   context.CancelFunc
 	done  <-chan struct{} // of life
@@ -66,9 +66,7 @@ func New(opts *Options) (*Pool, error) {
 	p.done = p.life.Done()
 	p.maxWait = p.opts.Limits.MaxWait
 	p.state = poolstate.New(p.opts.stateConfig(), p.opts.Limits.ofState())
-	if p.opts.Trace != nil {
-		p.trace = *p.opts.Trace
-	}
+	p.trace = p.traceOf(&p.opts)
 	var id [6]byte
 	_, _ = rand.Read(id[:]) // never fails (crypto/rand)
 	p.id = hex.EncodeToString(id[:])
@@ -145,11 +143,11 @@ func (p *Pool) run(a *poolstate.Action) {
 		default: // it is about to look anyway
 		}
 	case poolstate.HoldOff:
-		p.tellBackoff(a, BreakerOpen)
+		p.backoffChanged(a, BackoffWaiting)
 	case poolstate.Try:
-		p.tellBackoff(a, BreakerHalfOpen)
+		p.backoffChanged(a, BackoffTrying)
 	case poolstate.Trust:
-		p.tellBackoff(a, BreakerClosed)
+		p.backoffChanged(a, BackoffOver)
 	}
 }
 
@@ -192,7 +190,7 @@ func (p *Pool) callIn(ctx context.Context, c *conn, req *mcp.CallToolRequest, ca
 	sent = true
 	defer func() {
 		if sent {
-			p.giveBack(c, done)
+			p.giveBack(ctx, c, done)
 		}
 	}()
 	res, err, done = c.call(ctx, req, call)

@@ -106,6 +106,7 @@ func parseFlags(args []string, stderr io.Writer) (*options, error) {
 		o.reading.Host = mcpservers.Host(s)
 		return nil
 	})
+	o.inputsFrom(set)
 	set.StringVar(&o.reading.WorkspaceFolder, "workspace", "", "the project's `directory`, for ${workspaceFolder} and relative paths")
 	if err := set.Parse(args); err != nil {
 		return nil, err

@@ -101,7 +101,7 @@ func TestTheExitStatusSaysWhetherAllServersWork(t *testing.T) {
 	got := mcppoolCheck(t, missing, cursorFile(t, fine))
 	require.Equal(t, statusUsage, got.status)
 	require.Contains(t, got.stdout, missing+": can't be read: ")
-	require.Contains(t, got.stdout, "1 of 1 enabled server work", "the other file is served")
+	require.Contains(t, got.stdout, "Enabled servers that work: 1 of 1.", "the other file is served")
 }
 
 func TestAWrongCommandLineIsSaidAndStartsNothing(t *testing.T) {
@@ -116,5 +116,16 @@ func TestAWrongCommandLineIsSaidAndStartsNothing(t *testing.T) {
 	}
 	for _, args := range [][]string{{"help"}, {"check", "-h"}} {
 		require.Equal(t, statusFine, run(t.Context(), args, new(bytes.Buffer), new(bytes.Buffer)), args)
+	}
+}
+
+func TestAnInputIsReadFromTheVariableThatIsNamedForIt(t *testing.T) {
+	t.Setenv("MCPPOOL_TEST_KEY", "kkkkkkkk")
+	input := named{"vs", hostileEntry("die=start").with("args", []string{"${input:api-key}"})}
+	file := cursorFile(t, input)
+	require.Contains(t, mcppoolCheck(t, file).stdout, `variable "input:api-key" has no value`)
+	require.Contains(t, mcppoolCheck(t, "-input", "api-key=MCPPOOL_TEST_KEY", file).stdout, "it did not connect")
+	for _, wrong := range []string{"api-key", "=X", "api-key=MCPPOOL_NOT_SET", "api-key="} {
+		require.Equal(t, statusUsage, mcppoolCheck(t, "-input", wrong, file).status, wrong)
 	}
 }

@@ -16,52 +16,46 @@ type observer struct {
 	started time.Time  // when its last process was
 	pid     int
 	starts  int
-	connect *mcppool.ConnectDone
+	connect *mcppool.ConnectEndInfo
 	shaking time.Duration // the last process's part of the connect
 	stdout  output
 	stderr  output
-	ended   *mcppool.ProcessDone
-	crashed bool
+	closed  *mcppool.SessionClosedInfo
 
 	processes []process // that it consisted of
 }
 
 func (o *observer) trace() *mcppool.Trace {
 	return &mcppool.Trace{
-		ProcessStarted: func(_ context.Context, _ mcppool.Origin, pid int) {
+		ProcessStarted: func(_ context.Context, p mcppool.ProcessStartedInfo) {
 			o.mu.Lock()
 			defer o.mu.Unlock()
-			o.started, o.pid = time.Now(), pid
+			o.started, o.pid = time.Now(), p.PID
 			o.starts++
 		},
-		ConnectEnd: func(_ context.Context, _ mcppool.Origin, done mcppool.ConnectDone) {
+		ConnectEnd: func(_ context.Context, c mcppool.ConnectEndInfo) {
 			o.mu.Lock()
 			defer o.mu.Unlock()
-			o.connect = &done
+			o.connect = &c
 			if !o.started.IsZero() {
 				o.shaking = time.Since(o.started)
 			}
 		},
-		Junk: func(_ mcppool.Origin, line string, total int) {
+		Junk: func(_ context.Context, j mcppool.JunkInfo) {
 			o.mu.Lock()
 			defer o.mu.Unlock()
-			o.stdout.add(line)
-			o.stdout.Lines = total
+			o.stdout.add(j.Line)
+			o.stdout.Lines = j.Total
 		},
-		Stderr: func(_ mcppool.Origin, line string) {
+		Stderr: func(_ context.Context, l mcppool.StderrInfo) {
 			o.mu.Lock()
 			defer o.mu.Unlock()
-			o.stderr.add(line)
+			o.stderr.add(l.Line)
 		},
-		ProcessEnded: func(_ mcppool.Origin, done mcppool.ProcessDone) {
+		SessionClosed: func(_ context.Context, c mcppool.SessionClosedInfo) {
 			o.mu.Lock()
 			defer o.mu.Unlock()
-			o.ended = &done
-		},
-		SessionClosed: func(_ mcppool.Origin, why mcppool.CloseReason, _ time.Duration) {
-			o.mu.Lock()
-			defer o.mu.Unlock()
-			o.crashed = why == mcppool.ReasonCrashed
+			o.closed = &c
 		},
 	}
 }
@@ -113,10 +107,10 @@ func (o *observer) report(s *server) {
 	if o.stderr.Lines > 0 {
 		s.Stderr = &o.stderr
 	}
-	if done := o.ended; done != nil {
-		s.End = &end{By: o.endedBy(done), Exit: done.Exit, MS: done.Took.Milliseconds()}
-		if done.Err != nil {
-			s.LeftError = plain(done.Err.Error())
+	if c := o.closed; c != nil && o.starts > 0 {
+		s.End = &end{By: o.endedBy(), Exit: c.Exit, MS: c.Took.Milliseconds()}
+		if c.Err != nil {
+			s.LeftError = plain(c.Err.Error())
 		}
 	}
 	for _, p := range o.processes {
@@ -126,14 +120,14 @@ func (o *observer) report(s *server) {
 	}
 }
 
-// endedBy says which step of a close ended a process.
-func (o *observer) endedBy(done *mcppool.ProcessDone) string {
-	switch {
-	case o.crashed:
+// endedBy says which step of the close ended the process.
+func (o *observer) endedBy() string {
+	switch c := o.closed; {
+	case c.Reason == mcppool.ReasonCrashed:
 		return "itself"
-	case done.Exit == "signal: killed" || done.Exit == "":
+	case c.Exit == "signal: killed" || c.Exit == "":
 		return "kill"
-	case done.Exit == "signal: terminated" || done.Took >= o.grace:
+	case c.Exit == "signal: terminated" || c.Took >= o.grace:
 		return "sigterm"
 	default:
 		return "input"

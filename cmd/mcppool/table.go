@@ -142,7 +142,7 @@ func (r *report) writeSections(w io.Writer) {
 	if len(r.Servers) > 0 {
 		fmt.Fprintln(w)
 	}
-	fmt.Fprintf(w, "%d of %s work.\n", working, count(enabled, "enabled server"))
+	fmt.Fprintf(w, "Enabled servers that work: %d of %d.\n", working, enabled)
 }
 
 func section(w io.Writer, title string, lines []string) {

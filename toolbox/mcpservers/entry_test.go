@@ -214,3 +214,11 @@ func TestNamesFromAFileCanNotBreakALineOrFillIt(t *testing.T) {
 		require.Less(t, len(w), 400)
 	}
 }
+
+func TestAVariableThatAFieldNamesCanOnlyBeSet(t *testing.T) {
+	for _, field := range []string{`"bearer_token_env_var": "UNSET"`, `"env_http_headers": {"A": "UNSET"}`} {
+		err := one(t, `{"url": "https://a.example", `+field+`}`).Err
+		require.ErrorContains(t, err, `variable "UNSET" isn't set: set it`)
+		require.NotContains(t, err.Error(), "default")
+	}
+}

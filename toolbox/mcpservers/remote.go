@@ -62,7 +62,11 @@ func (x *expander) named(name string) string {
 	if x.off {
 		return ""
 	}
-	return x.variable(name, "", false)
+	value, set := x.p.getenv(name)
+	if !set {
+		x.fail(name, "isn't set: set it", nil)
+	}
+	return value
 }
 
 // bearer reads a token, or that the host signs in.
