@@ -10,7 +10,7 @@ import (
 func TestATextOfAServerMovesNoCursor(t *testing.T) {
 	require.Equal(t, "a [31mb c", plain("a\x1b[31mb\r\n\tc\x00"))
 	require.Equal(t, "no mark", plain("\ufeffno mark\u202e"))
-	require.Equal(t, "", plain(" \n"))
+	require.Empty(t, plain(" \n"))
 	long := plain(strings.Repeat("é", maxText))
 	require.Equal(t, strings.Repeat("é", maxText/2)+"...", long)
 	require.Equal(t, "é...", cut("éé", 3))
