@@ -1,6 +1,7 @@
 package toolbox_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 
@@ -70,4 +71,22 @@ func TestAnEntryThatBreaksKeepsItsSessionForWhenItIsMended(t *testing.T) {
 	c.put(good)
 	require.NoError(t, dispatch(t, b, "mcp__s__t", "").Err)
 	require.Equal(t, 1, f.dialed("s"))
+}
+
+func TestAnEntryThatBreaksBeforeTheSendingLetsTheCallThrough(t *testing.T) {
+	good := toolbox.Entry{ID: "s", Server: mcppool.Server{Command: "s"}}
+	broken := toolbox.Entry{ID: "s", Err: errors.New("broken")}
+	c := newEditable(good)
+	f := &fakes{connect: func(context.Context, string) error {
+		c.put(broken)
+		return nil
+	}}
+	b, err := toolbox.New(newPool(t, f), c, nil)
+	require.NoError(t, err)
+	require.NoError(t, dispatch(t, b, "mcp__s__t", "").Err, "what breaks is no removal")
+
+	broken.Disabled = true
+	c.put(good)
+	other := toolbox.Conversation{Thread: "other"}
+	require.ErrorIs(t, b.Dispatch(t.Context(), "mcp__s__t", nil, other).Err, mcppool.ErrServerClosed)
 }
