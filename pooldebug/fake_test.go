@@ -74,6 +74,10 @@ func (c *client) ListTools(context.Context, mcp.ListToolsRequest) (*mcp.ListTool
 	return &mcp.ListToolsResult{}, nil
 }
 
+func (c *client) Request(context.Context, string, json.RawMessage) (json.RawMessage, error) {
+	return nil, errors.New("not offered")
+}
+
 func (c *client) Info() *mcp.InitializeResult {
 	return &mcp.InitializeResult{ProtocolVersion: "2025-11-25", ServerInfo: mcp.Implementation{Name: c.name, Version: "1"}}
 }

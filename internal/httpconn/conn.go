@@ -22,7 +22,6 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/mcppool/mcppool/internal/guests"
-	"github.com/mcppool/mcppool/internal/offers"
 	"github.com/mcppool/mcppool/internal/rpc"
 	"github.com/mcppool/mcppool/internal/streams"
 	"github.com/mcppool/mcppool/internal/toolresult"
@@ -52,7 +51,6 @@ var (
 
 // Conn is one connection. Its methods may be called from any goroutine.
 type Conn struct {
-	offers.Methods
 	cfg     *Config
 	mcp     *client.Client
 	sender  transport.Interface // below mcp
@@ -85,7 +83,6 @@ func Dial(ctx context.Context, cfg Config) (*Conn, error) {
 
 func dial(ctx context.Context, cfg *Config) (*Conn, error) {
 	c := &Conn{cfg: cfg, done: make(chan struct{})}
-	c.Methods = offers.Of(c, cfg.UnknownContent)
 	c.decoder.Unknown = cfg.UnknownContent
 	c.guests.OnPanic = cfg.OnPanic
 	var err error
