@@ -1,6 +1,7 @@
 package mcppool
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -263,8 +264,15 @@ func publicError(r *redact.Redactor, err error) error {
 	)
 	switch {
 	case errors.As(err, &itsAnswer):
-		return &RPCError{Code: itsAnswer.Code, Message: r.Text(itsAnswer.Message), Data: r.JSON(itsAnswer.Data)}
+		clean := RPCError{Code: itsAnswer.Code, Message: r.Text(itsAnswer.Message), Data: r.JSON(itsAnswer.Data)}
+		if clean.Message == itsAnswer.Message && bytes.Equal(clean.Data, itsAnswer.Data) {
+			return err
+		}
+		return &clean
 	case errors.As(err, &itsNotSent):
+		if !r.Tells(itsNotSent.err) {
+			return err
+		}
 		return &notSentError{publicError(r, itsNotSent.err)}
 	case errors.As(err, &config):
 		return &ConfigError{Field: configFields[config.Field], Reason: r.Text(config.Reason)}
