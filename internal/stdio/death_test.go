@@ -220,7 +220,9 @@ func TestALineOverTheLimitLosesTheConnectionInBoundedMemory(t *testing.T) {
 	_, err := call(t.Context(), c, "echo", `{}`)
 	runtime.ReadMemStats(&after)
 	dead(t, err, stdio.ErrTooLong)
-	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(3*cfg.MaxMessageSize))
+	// The buffer doubles up to the limit, which comes to twice that, and then gets a
+	// chunk more.
+	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(3*cfg.MaxMessageSize+1<<20))
 }
 
 func TestAMessageOfTheLimitPasses(t *testing.T) {

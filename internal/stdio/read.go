@@ -76,6 +76,9 @@ func (r *reader) chunk(read func([]byte) (int, error)) error {
 		if !ok {
 			break
 		}
+		if len(line) > r.cfg.MaxMessageSize {
+			return ErrTooLong // its end came with the read that went over the limit
+		}
 		r.line(line)
 	}
 	if r.lines.tooLong() {
