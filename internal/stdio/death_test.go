@@ -230,7 +230,9 @@ func TestAMessageOfTheLimitPasses(t *testing.T) {
 	cfg.MaxMessageSize = 1 << 20
 	c := start(t, cfg)
 	require.Len(t, mustCall(t, c, "big", `{"n":1000000}`), 1000000)
-	_, err := call(t.Context(), c, "big", `{"n":1100000}`)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	_, err := call(ctx, c, "big", `{"n":1100000}`)
 	dead(t, err, stdio.ErrTooLong)
 }
 
