@@ -23,7 +23,7 @@ type conn struct {
 	st     *poolstate.Session
 	id     string // never used twice
 	srv    Server // the pool's own copy
-	label  string // srv.String()
+	label  string // server.label
 	server *serverRecord
 
 	// began is the ctx of the connect: it has the values of the ctx of the caller
@@ -64,11 +64,11 @@ func recordOf(g *poolstate.Group) *serverRecord { return g.Owner.(*serverRecord)
 // ownLocked makes the conn of a session that was begun for a caller. The caller must
 // hold p.mu.
 func (p *Pool) ownLocked(s *poolstate.Session, srv *Server, ctx context.Context) {
-	rec, ok := s.Group.Owner.(*serverRecord)
+	rec, known := s.Group.Owner.(*serverRecord)
 	own := srv.clone()
-	if !ok {
+	if !known {
 		rec = &serverRecord{
-			label:   own.String(),
+			label:   p.labelLocked(&own, s.Key.Server),
 			command: commandDigestOf(&own),
 			redact:  redact.New(redact.Source{Args: own.Args, Env: own.Env, URL: own.URL, Header: own.Header}),
 		}

@@ -62,3 +62,10 @@ func Breakers(p *Pool) int {
 	defer p.mu.Unlock()
 	return p.state.Failing()
 }
+
+// NamesKept is how many names of servers the pool remembers.
+func NamesKept(p *Pool) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.names)
+}

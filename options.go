@@ -114,7 +114,7 @@ func (o *Options) probeTimeout() time.Duration { return orDefault(o.ProbeTimeout
 
 // idleTimeoutOf is the idle timeout of a server's sessions.
 func (o *Options) idleTimeoutOf(srv *Server) time.Duration {
-	return orDefault(srv.IdleTimeout, o.idleTimeout())
+	return orDefault(srv.Policy.IdleTimeout, o.idleTimeout())
 }
 
 func (o *Options) clientInfo() mcp.Implementation {
@@ -324,11 +324,11 @@ func (o *Options) stateConfig() poolstate.Config {
 func (o *Options) policyOf(srv *Server) poolstate.Policy {
 	return poolstate.Policy{
 		Remote:      srv.IsHTTP(),
-		Exclusive:   srv.Exclusive,
-		Shared:      srv.Shared,
-		Concurrent:  srv.Concurrent,
-		Processes:   srv.Processes,
-		Spares:      srv.Spares,
+		Exclusive:   srv.Policy.Mode == Exclusive,
+		Shared:      srv.Policy.Mode == Shared,
+		Concurrent:  srv.Policy.Concurrent,
+		Processes:   srv.Policy.Processes,
+		Spares:      srv.Policy.Spares,
 		Probe:       o.probes(srv),
 		IdleTimeout: o.idleTimeoutOf(srv),
 	}
@@ -337,8 +337,8 @@ func (o *Options) policyOf(srv *Server) poolstate.Policy {
 // probes reports whether a session of srv is kept, and probed, when a call of it was
 // given up: one caller's timeout is no reason to end what all others use.
 func (o *Options) probes(srv *Server) bool {
-	if srv.Shared && srv.Concurrent {
+	if srv.Policy.Mode == Shared && srv.Policy.Concurrent {
 		return true
 	}
-	return cmp.Or(srv.AfterAbandon, o.AfterAbandon) == AbandonProbe
+	return cmp.Or(srv.Policy.AfterAbandon, o.AfterAbandon) == AbandonProbe
 }

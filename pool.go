@@ -46,6 +46,7 @@ type Pool struct {
 	reaping  bool                 // the reaper runs
 	watching bool                 // the goroutines that look at sessions from time to time run
 	outcomes [outcomeCount]uint64 // tool calls ended
+	names    map[string]digest    // which configuration is called by its plain name
 }
 
 // New makes a pool; nil options are the defaults. It starts nothing. It fails
@@ -55,6 +56,7 @@ func New(opts *Options) (*Pool, error) {
 		born:  time.Now().Add(-1), // so that no moment of its life is zero
 		opts:  opts.clone(),
 		empty: make(chan struct{}),
+		names: make(map[string]digest),
 		wake:  make(chan struct{}, 1),
 	}
 	if err := p.opts.validate(); err != nil {

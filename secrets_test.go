@@ -279,7 +279,7 @@ func TestNoSecretOfAChildIsToldToAnyoneButItsCaller(t *testing.T) {
 		return nil
 	}))
 	for _, how := range []mcppool.AbandonPolicy{mcppool.AbandonDiscard, mcppool.AbandonProbe} {
-		srv.AfterAbandon = how
+		srv.Policy.AfterAbandon = how
 		slow := mcppool.Call{Tool: "sleep", Scope: "b", Args: map[string]int{"ms": 300}}
 		require.NoError(t, l.call(srv, mcppool.Call{Tool: "tell", Scope: "b"}))
 		require.ErrorIs(t, l.callWithin(50*time.Millisecond, srv, slow), context.DeadlineExceeded)

@@ -281,7 +281,7 @@ func TestSessionsShowWhatTheyAreBusyWith(t *testing.T) {
 }
 
 func withProbe(srv mcppool.Server) mcppool.Server {
-	srv.AfterAbandon = mcppool.AbandonProbe
+	srv.Policy.AfterAbandon = mcppool.AbandonProbe
 	return srv
 }
 
