@@ -15,6 +15,14 @@ func SetProbeTime(d time.Duration) (restore func()) {
 	return func() { probeTime = old }
 }
 
+// SetDoubtTime sets how long a server gets that may have answered in a way that makes no
+// sense, until the func it returns is called.
+func SetDoubtTime(d time.Duration) (restore func()) {
+	old := doubtTime
+	doubtTime = d
+	return func() { doubtTime = old }
+}
+
 // NotKnowingWhatIsUnread does as on the systems where that can't be known, until the
 // func it returns is called. An exit within soon may then be the question's doing.
 func NotKnowingWhatIsUnread(soon time.Duration) (restore func()) {

@@ -35,13 +35,17 @@ func questioned() bool {
 		os.Exit(0)
 	}
 	in, out := json.NewDecoder(os.Stdin), json.NewEncoder(os.Stdout)
-	for {
+	for n := 0; ; n++ {
 		var req struct {
 			ID     json.RawMessage
 			Method string
 		}
 		if in.Decode(&req) != nil {
 			return true
+		}
+		if line := strangeLines[how]; line != "" && n == 0 {
+			fmt.Println(line)
+			time.Sleep(1500 * time.Millisecond)
 		}
 		answer := map[string]any{"jsonrpc": "2.0", "id": req.ID, "result": map[string]any{}}
 		switch {
@@ -82,6 +86,14 @@ func questioned() bool {
 		}
 		_ = out.Encode(answer)
 	}
+}
+
+// strangeLines are what servers print before they answer, late, as they should.
+var strangeLines = map[string]string{
+	"an old answer":      `{"jsonrpc":"2.0","id":1,"result":{}}`,
+	"an indented answer": "{\n  \"jsonrpc\": \"2.0\",\n  \"id\": 1,\n  \"result\": {}\n}",
+	"a header":           "Content-Length: 12",
+	"two old answers":    `{"jsonrpc":"2.0","id":1,"result":{}}` + "\n" + `{"jsonrpc":"2.0","id":2,"result":{}}`,
 }
 
 // crashed reports whether the server is to crash: the first time that it is asked.
@@ -247,6 +259,28 @@ func TestServerWhoseWordsMakeNoSenseIsKnownAtOnce(t *testing.T) {
 			require.Equal(t, 1, *starts)
 		})
 	}
+}
+
+func TestServerThatPrintsWhatMakesNoSenseAndAnswersLateIsConnected(t *testing.T) {
+	for how := range strangeLines {
+		for _, era := range []rpc.Era{rpc.Auto, rpc.Legacy} {
+			t.Run(how+" "+string(era), func(t *testing.T) {
+				t.Parallel()
+				cfg, starts := asked(t, how)
+				cfg.Era = era
+				dial(t, cfg)
+				require.Equal(t, 1, *starts)
+			})
+		}
+	}
+}
+
+func TestServerInDoubtIsGivenUpLongBeforeTheEnd(t *testing.T) {
+	defer mcpconn.SetDoubtTime(100 * time.Millisecond)()
+	cfg, _ := asked(t, "answers 1")
+	cfg.Era = rpc.Legacy // so that there is one question, and one strange answer
+	_, err := mcpconn.Dial(within(t, 10*soon), cfg)
+	require.ErrorContains(t, err, "server answers with an id that it was never given: 1")
 }
 
 func TestWhatAServerSaysOnStdoutIsInTheFailure(t *testing.T) {

@@ -95,7 +95,7 @@ type Conn struct {
 	server serving
 	guests guests.Group
 	junk   tail // the last lines of stdout that are no message
-	odd    oddity
+	odd    oddities
 	reader *reader
 
 	ctx    context.Context // of the handlers of the server's requests
@@ -137,7 +137,7 @@ func Start(cfg Config) (*Conn, error) {
 	c.first = firstID()
 	c.ids.Store(c.first)
 	c.junk.size = cfg.StderrTail
-	c.odd.found = make(chan struct{})
+	c.odd.found = make(chan Oddity, maxOddities)
 	cfg.Proc.OnExit = func() {
 		c.noteUnread()
 		c.lose(ErrExited)

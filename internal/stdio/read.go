@@ -104,10 +104,12 @@ func (c *Conn) quiet() bool {
 func (r *reader) line(line []byte) {
 	line = frame.Trim(line)
 	if len(line) == 0 {
+		r.odd.blank()
 		return
 	}
 	m, err := frame.Parse(line)
 	if err == nil {
+		r.odd.header = false
 		r.alone = true
 		r.message(&m)
 		r.alone = false
