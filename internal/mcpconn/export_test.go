@@ -40,5 +40,14 @@ func (e *Eras) Set(command [16]byte, era rpc.Era) { e.set(command, memory{era: e
 func (e *Eras) Len() int                          { return len(e.of) }
 func (e *Eras) Slow(command [16]byte) bool        { return e.get(command).slow }
 
+// Age makes what is known of a command as old as it takes for a mishap to be forgotten.
+func (e *Eras) Age(command [16]byte) {
+	m := e.get(command)
+	if !m.doubted.IsZero() {
+		m.doubted = m.doubted.Add(-mishapTime)
+	}
+	e.set(command, m)
+}
+
 // Streams counts the resources that there is a stream for.
 func (c *Conn) Streams() int { return c.streams.Len() }

@@ -125,28 +125,34 @@ func TestServerThatRefusesTheQuestionAndExitsIsStartedAgain(t *testing.T) {
 	require.Equal(t, 3, *starts, "it isn't asked again")
 }
 
-func TestServerThatDiesOfTheQuestionIsRememberedOnceItHasDoneSoTwice(t *testing.T) {
+func TestServerThatDiesOfTheQuestionIsAskedOnceMoreAfterAWhileAndThenNeverAgain(t *testing.T) {
 	defer mcpconn.SetProbeTime(time.Minute)()
 	cfg := hostileServer(t, "strict")
 	cfg.Eras = &mcpconn.Eras{}
 	starts := 0
 	cfg.OnStart = func(int) { starts++ }
-	for _, want := range []int{2, 4, 5, 6} {
+	for i, want := range []int{2, 3, 4, 6, 7, 8} {
+		if i == 3 || i == 5 {
+			cfg.Eras.Age(cfg.EraKey)
+		}
 		require.Equal(t, "2025-06-18", dial(t, cfg).Info().ProtocolVersion)
 		require.Equal(t, want, starts)
 	}
 }
 
-func TestModernServerThatCrashesOnceAtItsStartIsModernTheNextTime(t *testing.T) {
+func TestModernServerThatCrashesOnceAtItsStartIsModernAfterAWhile(t *testing.T) {
 	defer mcpconn.SetProbeTime(time.Minute)()
 	cfg, starts := asked(t, "crashes once")
 	cfg.Env = append(cfg.Env, "MCPCONN_CRASHED="+filepath.Join(t.TempDir(), "crashed"))
-	require.False(t, mcp.IsModernProtocol(dial(t, cfg).Info().ProtocolVersion))
-	require.Equal(t, 2, *starts)
+	for _, want := range []int{2, 3} {
+		require.False(t, mcp.IsModernProtocol(dial(t, cfg).Info().ProtocolVersion))
+		require.Equal(t, want, *starts)
+	}
+	cfg.Eras.Age(cfg.EraKey)
 	for range 2 {
 		require.True(t, mcp.IsModernProtocol(dial(t, cfg).Info().ProtocolVersion))
 	}
-	require.Equal(t, 4, *starts)
+	require.Equal(t, 5, *starts)
 }
 
 func TestExitBeforeTheQuestionIsReadStartsNoSecondProcess(t *testing.T) {
