@@ -15,6 +15,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"os/exec"
 	"sync/atomic"
 	"time"
 
@@ -41,9 +42,12 @@ type Config struct {
 	Eras   *Eras    // memory of the eras of commands, under EraKey; nil for none
 	EraKey [16]byte // stands for Command and Args
 
-	MaxMessageSize int           // in bytes; zero or less: 64 MiB
-	CloseTimeout   time.Duration // zero: 10 s
-	Traffic        *Traffic      // counts the bytes; nil for none
+	MaxMessageSize int                   // in bytes; zero or less: 64 MiB
+	CloseTimeout   time.Duration         // zero: 10 s
+	Grace          time.Duration         // see proc.Config; zero: half of CloseTimeout
+	TermFirst      bool                  // see proc.Config
+	Prepare        func(*exec.Cmd) error // see proc.Config; called before each start
+	Traffic        *Traffic              // counts the bytes; nil for none
 
 	OnStart  func(pid int)                // a child was started; some servers are twice, see dial.go
 	OnJunk   func(line []byte, total int) // see stdio.Config

@@ -64,7 +64,10 @@ func (d *dialer) look() error {
 	if err != nil {
 		return &rpc.StartError{Phase: "start", Err: err}
 	}
-	d.proc = proc.Config{Path: path, Args: d.cfg.Args, Env: d.cfg.Env, Dir: dir}
+	d.proc = proc.Config{
+		Path: path, Args: d.cfg.Args, Env: d.cfg.Env, Dir: dir,
+		Grace: d.cfg.Grace, TermFirst: d.cfg.TermFirst, Prepare: d.cfg.Prepare,
+	}
 	return nil
 }
 
