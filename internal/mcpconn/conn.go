@@ -23,6 +23,7 @@ import (
 
 	"github.com/mcppool/mcppool/internal/decode"
 	"github.com/mcppool/mcppool/internal/offers"
+	"github.com/mcppool/mcppool/internal/progress"
 	"github.com/mcppool/mcppool/internal/rounds"
 	"github.com/mcppool/mcppool/internal/rpc"
 	"github.com/mcppool/mcppool/internal/stdio"
@@ -69,7 +70,7 @@ type Conn struct {
 	info     *mcp.InitializeResult
 	meta     atomic.Pointer[rpc.RequestMeta] // nil in it on legacy connections
 	decoder  toolresult.Decoder
-	progress progressHandlers
+	progress progress.Handlers
 	streams  *streams.Set
 }
 
