@@ -86,8 +86,8 @@ func BenchmarkWarmCallTraced(b *testing.B) {
 	var begun, ended atomic.Int64
 	plain := noopPool(b, mcppool.Options{})
 	counted := noopPool(b, mcppool.Options{Trace: &mcppool.Trace{
-		CallBegin: func(context.Context, mcppool.Origin, string) { begun.Add(1) },
-		CallEnd:   func(context.Context, mcppool.Origin, string, mcppool.CallDone) { ended.Add(1) },
+		CallBegin: func(context.Context, mcppool.CallBeginInfo) { begun.Add(1) },
+		CallEnd:   func(context.Context, mcppool.CallEndInfo) { ended.Add(1) },
 	}})
 	ctx := context.Background()
 	calls := func(p *mcppool.Pool) time.Duration {
@@ -121,11 +121,11 @@ func BenchmarkHandOver(b *testing.B) {
 	ctx := b.Context()
 	var took []time.Duration
 	for b.Loop() {
-		first, err := p.Acquire(ctx, typical, "s")
+		first, err := p.Acquire(ctx, typical, mcppool.Borrow{Scope: "s"})
 		require.NoError(b, err)
 		has := make(chan time.Time)
 		go func() {
-			next, err := p.Acquire(ctx, typical, "s")
+			next, err := p.Acquire(ctx, typical, mcppool.Borrow{Scope: "s"})
 			has <- time.Now()
 			if err == nil {
 				next.Release()

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -34,10 +33,16 @@ type conn struct {
 	hurry  time.Time          // that caller's deadline; zero for none
 
 	// ready is closed once the connect has ended. Before that happens, either
-	// client is set, or connectErr is.
+	// client is set, or connectErr is. The goroutine of the connect alone touches
+	// the next two until then.
 	ready      chan struct{}
 	client     Client
+	lost       <-chan struct{} // client.Done()
 	connectErr error
+
+	watch sync.Once     // of over
+	ended chan struct{} // see over
+	gone  chan struct{} // closed once what there was of it is closed
 
 	// suspect is set when a call was given up: the next borrower looks first
 	// whether the server answers.
@@ -83,6 +88,7 @@ func (p *Pool) ownLocked(s *poolstate.Session, srv *Server, ctx context.Context)
 		label:  rec.label,
 		server: rec,
 		ready:  make(chan struct{}),
+		gone:   make(chan struct{}),
 	}
 	c.hurry, _ = ctx.Deadline()
 	c.began, c.cancel = context.WithCancel(context.WithoutCancel(ctx))
@@ -114,43 +120,35 @@ func (p *Pool) connect(c *conn) {
 	from, spare, oneShot, begun := c.borrowedOrigin(), c.st.Spare(), c.st.OneShot(), p.now()
 	ctx, cancel := c.began, c.cancel
 	p.mu.Unlock()
-	if d := p.opts.connectTimeout(); d > 0 {
+	if d := p.opts.ConnectTimeout; d > 0 {
 		bounded, stop := context.WithTimeout(ctx, d)
 		defer stop()
 		ctx = bounded
 	}
 	if p.trace.ConnectBegin != nil {
-		p.trace.ConnectBegin(ctx, from)
+		p.trace.ConnectBegin(ctx, ConnectBeginInfo{from, spare})
 	}
-	client, err := p.dial(ctx, c)
-	if err == nil {
-		if i, ok := client.(Informer); ok {
-			c.info = i.Info()
-		}
-	}
-	wanted := p.publish(c, client, err)
-	p.tellConnected(ctx, from, ConnectDone{Took: p.now() - begun, Spare: spare, Info: c.infoToShow(), Err: err}, wanted)
+	err := p.dial(ctx, c)
+	wanted := p.publish(c, err)
+	end := ConnectEndInfo{Origin: from, Spare: spare, Took: p.now() - begun, Info: c.infoToShow(), Err: err}
+	p.connected(ctx, end, oneShot, wanted)
 	close(c.ready)
 	cancel()
-	if wanted && err == nil {
-		p.logOpened(c, oneShot)
-		return
+	if !wanted || err != nil {
+		p.closeConn(c)
 	}
-	p.logStartFailed(c, err)
-	p.closeConn(c)
 }
 
 // publish makes the outcome of a connect known, and reports whether anybody wants it
 // still. When a close ties with the end of the connect, the close wins.
-func (p *Pool) publish(c *conn, client Client, err error) (wanted bool) {
+func (p *Pool) publish(c *conn, err error) (wanted bool) {
 	p.mu.Lock()
 	defer p.unlock()
 	c.began, c.cancel = nil, nil // their values were for this alone
 	now := p.now()
 	switch {
 	case err == nil:
-		c.client = client
-		wanted = p.state.Connected(c.st, client.Done(), now)
+		wanted = p.state.Connected(c.st, c.lost, now)
 	case isConfigError(err):
 		wanted = p.state.Refused(c.st, now)
 	default:
@@ -164,15 +162,17 @@ func (p *Pool) publish(c *conn, client Client, err error) (wanted bool) {
 	return wanted
 }
 
-func (p *Pool) tellConnected(ctx context.Context, from Origin, done ConnectDone, wanted bool) {
-	if done.Err == nil && p.trace.SessionOpened != nil {
-		p.trace.SessionOpened(from, done.Spare)
+// connected reports the end of a connect.
+func (p *Pool) connected(ctx context.Context, end ConnectEndInfo, oneShot, wanted bool) {
+	opened := end.Err == nil
+	if !wanted {
+		end.Err = context.Canceled
+	}
+	if opened && p.trace.SessionOpened != nil {
+		p.trace.SessionOpened(ctx, SessionOpenedInfo{end.Origin, end.Spare, oneShot, end.Took})
 	}
 	if p.trace.ConnectEnd != nil {
-		if !wanted {
-			done.Err = context.Canceled
-		}
-		p.trace.ConnectEnd(ctx, from, done)
+		p.trace.ConnectEnd(ctx, end)
 	}
 }
 
@@ -198,23 +198,20 @@ func (p *Pool) lost(c *conn) {
 
 // closeConn ends what there is of c, which is closing, and forgets it.
 func (p *Pool) closeConn(c *conn) {
+	var err error
 	if c.client != nil {
-		if err := c.client.Close(); err != nil {
-			p.logCloseError(c, err)
-		}
+		err = c.safely("Client.Close", c.client.Close)
 		p.explainDeath(c)
 	}
 	p.mu.Lock()
 	now := p.now()
 	why := CloseReason(c.st.Reason())
 	p.state.Closed(c.st, now)
+	close(c.gone)
 	p.unlock()
-	if c.client != nil {
-		p.logClosed(c, why)
-		if p.trace.SessionClosed != nil {
-			<-c.ready // the connect tells of the opening, though c may be killed meanwhile
-			p.trace.SessionClosed(c.borrowedOrigin(), why, now-c.st.Opened)
-		}
+	if c.client != nil && p.trace.SessionClosed != nil {
+		<-c.ready // the connect reports the opening, though c may be killed meanwhile
+		p.trace.SessionClosed(context.Background(), SessionClosedInfo{c.borrowedOrigin(), why, now - c.st.Opened, err})
 	}
 }
 
@@ -232,8 +229,10 @@ func (p *Pool) explainDeath(c *conn) {
 // lostError says what is known of the end of the connection.
 func (c *conn) lostError(err error) error {
 	lost := &SessionLostError{Server: c.label, Err: err}
-	if c.st.Lost() && c.client.Err() != nil {
-		lost.Err = c.client.Err()
+	if isClosed(c.lost) {
+		if why := c.safely("Client.Err", c.client.Err); why != nil {
+			lost.Err = why
+		}
 	}
 	if d, ok := c.client.(deathReporter); ok {
 		lost.Exit, lost.Stderr, lost.Stdout = d.death()
@@ -241,24 +240,52 @@ func (c *conn) lostError(err error) error {
 	return lost
 }
 
-// dial connects, and makes every failure one that says whose it is.
-func (p *Pool) dial(ctx context.Context, c *conn) (client Client, err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			client, err = nil, fmt.Errorf("Dial panicked: %s", panicText(v))
+// dial connects, sets what there is of the connection, and makes every failure one that
+// says whose it is.
+func (p *Pool) dial(ctx context.Context, c *conn) (err error) {
+	err = c.safely("Options.Dial", func() (err error) {
+		if p.opts.Dial == nil {
+			c.client, err = p.dialDefault(ctx, c)
+			return err
 		}
-		if err == nil && client == nil {
-			err = errors.New("Dial returned no client")
+		c.client, err = p.opts.Dial(ctx, c.srv.clone()) // it may change what it gets
+		return c.server.redact.Error(err)
+	})
+	switch {
+	case err != nil:
+	case c.client == nil:
+		err = errors.New("Options.Dial returned no client")
+	default:
+		if err = p.greet(ctx, c); err != nil {
+			_ = c.safely("Client.Close", c.client.Close)
 		}
-		if err != nil {
-			client, err = nil, p.startError(ctx, c, err)
-		}
-	}()
-	if p.opts.Dial != nil {
-		client, err := p.opts.Dial(ctx, c.srv.clone()) // it may change what it gets
-		return client, c.server.redact.Error(err)
 	}
-	return p.dialDefault(ctx, c)
+	if err != nil {
+		c.client = nil
+		return p.startError(ctx, c, err)
+	}
+	return nil
+}
+
+// greet is what comes of a connect once there is a client.
+func (p *Pool) greet(ctx context.Context, c *conn) error {
+	err := c.safely("Client.Done", func() error {
+		c.lost = c.client.Done()
+		if r, ok := c.client.(Requester); ok {
+			c.info = r.Info()
+		}
+		return nil
+	})
+	if err != nil || p.opts.AfterConnect == nil {
+		return err
+	}
+	l := &Session{&lease{p: p, c: c, scope: c.origin().Scope, ours: true}}
+	err = c.safely("Options.AfterConnect", func() error { return p.opts.AfterConnect(ctx, l) })
+	l.Release()
+	if why := l.lease.why; err == nil && why != "" {
+		err = fmt.Errorf("its session was given up in Options.AfterConnect: %s", why)
+	}
+	return c.server.redact.Error(err)
 }
 
 func (p *Pool) startError(ctx context.Context, c *conn, err error) error {
@@ -274,18 +301,23 @@ func (p *Pool) startError(ctx context.Context, c *conn, err error) error {
 	}
 	start.Server = c.label
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		start.Err = fmt.Errorf("no connection within %s", p.opts.connectTimeout())
+		start.Err = fmt.Errorf("no connection within %s", p.opts.ConnectTimeout)
 	}
 	return start
 }
 
-// tellBackoff tells that a server is held off, tried or trusted.
-func (p *Pool) tellBackoff(a *poolstate.Action, state BreakerState) {
-	if l := p.opts.Logger; l != nil {
-		l.LogAttrs(context.Background(), slog.LevelWarn, "mcppool: server that failed is "+string(state),
-			slog.String("server", a.Label), slog.Duration("pause", a.Pause))
+// backoffChanged reports that a server is held off, tried or trusted.
+func (p *Pool) backoffChanged(a *poolstate.Action, state BackoffState) {
+	if p.trace.BackoffChanged != nil {
+		p.trace.BackoffChanged(context.Background(), BackoffChangedInfo{Origin{Server: a.Label}, state, a.Pause})
 	}
-	if p.trace.BreakerChanged != nil {
-		p.trace.BreakerChanged(a.Label, state, a.Pause)
+}
+
+func isClosed(ch <-chan struct{}) bool {
+	select {
+	case <-ch:
+		return true
+	default:
+		return false
 	}
 }

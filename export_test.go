@@ -56,8 +56,8 @@ func RSS(l *Session) (bytes int64, ok bool) {
 	return l.c.client.(interface{ RSS() (int64, bool) }).RSS()
 }
 
-// Breakers counts the failing servers that are remembered.
-func Breakers(p *Pool) int {
+// Backoffs counts the failing servers that are remembered.
+func Backoffs(p *Pool) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.state.Failing()

@@ -57,7 +57,15 @@ func word(name string) string {
 	}, name)
 }
 
-func shortHex(d digest) string { return hex.EncodeToString(d[:6]) }
+// labelDigits is how many of a digest's digits are shown.
+const labelDigits = 12
+
+func shortHex(d digest) string { return hex.EncodeToString(d[:labelDigits/2]) }
+
+func isHex(s string) bool {
+	_, err := hex.DecodeString(s)
+	return err == nil
+}
 
 // labelLocked is what a server of which nothing is open will be called: its name, or
 // one with digits while another configuration that is in use has that name. An old

@@ -74,6 +74,10 @@ func (c *client) ListTools(context.Context, mcp.ListToolsRequest) (*mcp.ListTool
 	return &mcp.ListToolsResult{}, nil
 }
 
+func (c *client) Request(context.Context, string, json.RawMessage) (json.RawMessage, error) {
+	return nil, errors.New("not offered")
+}
+
 func (c *client) Info() *mcp.InitializeResult {
 	return &mcp.InitializeResult{ProtocolVersion: "2025-11-25", ServerInfo: mcp.Implementation{Name: c.name, Version: "1"}}
 }
@@ -165,7 +169,7 @@ type Snapshot struct {
 		Buckets            []uint32
 	}
 	Bounds   []float64
-	Servers  []struct{ Server, Name, Breaker string }
+	Servers  []struct{ Server, Name, Backoff string }
 	Sessions []Session
 	Matching int
 	Total    int

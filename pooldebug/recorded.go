@@ -41,11 +41,11 @@ func (p *Page) addRecorded(s *snapshot, servers map[string]*serverInfo, since ui
 	for i := range s.Sessions {
 		spans[i] = p.recordedLocked(&s.Sessions[i])
 	}
-	for label, state := range p.breakers {
+	for label, state := range p.backoffs {
 		if servers[label] == nil {
 			servers[label] = &serverInfo{Server: clean(label)}
 		}
-		servers[label].Breaker = string(state)
+		servers[label].Backoff = string(state)
 	}
 	if since < p.lastSeq {
 		events = p.output.lines.appendTo(p.events.appendTo(p.calls.appendTo(nil)))

@@ -79,7 +79,7 @@ type serverInfo struct {
 	Busy     int    `json:"busy"`
 	Spares   int    `json:"spares"`
 	Calls    uint64 `json:"calls"` // of the open sessions
-	Breaker  string `json:"breaker,omitempty"`
+	Backoff  string `json:"backoff,omitempty"`
 }
 
 type sessionInfo struct {

@@ -53,7 +53,7 @@ func connectPool(ctx context.Context, server mcppool.Server) (session, error) {
 		return nil, err
 	}
 	s := &poolSession{p, server, "scope"}
-	err = p.Do(ctx, s.server, s.scope, func(context.Context, *mcppool.Session) error { return nil })
+	err = p.Do(ctx, s.server, mcppool.Borrow{Scope: s.scope}, func(context.Context, *mcppool.Session) error { return nil })
 	if err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
@@ -86,7 +86,7 @@ func dialPoolMany() many {
 	dial := func(ctx context.Context, t target) (session, error) {
 		scopes++
 		s := &poolSession{p, poolServer(t), strconv.Itoa(scopes)}
-		return sharedSession{s}, p.Do(ctx, s.server, s.scope, func(context.Context, *mcppool.Session) error { return nil })
+		return sharedSession{s}, p.Do(ctx, s.server, mcppool.Borrow{Scope: s.scope}, func(context.Context, *mcppool.Session) error { return nil })
 	}
 	return many{dial, p.Close}
 }

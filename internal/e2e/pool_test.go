@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"net/http"
 	"net/http/httptest"
@@ -43,6 +44,10 @@ func (c *client) CallTool(ctx context.Context, req mcp.CallToolRequest) (*mcp.Ca
 
 func (c *client) ListTools(context.Context, mcp.ListToolsRequest) (*mcp.ListToolsResult, error) {
 	return &mcp.ListToolsResult{}, nil
+}
+
+func (c *client) Request(context.Context, string, json.RawMessage) (json.RawMessage, error) {
+	return nil, errors.New("not offered")
 }
 
 func (c *client) Info() *mcp.InitializeResult {

@@ -21,7 +21,6 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/mcppool/mcppool/internal/guests"
-	"github.com/mcppool/mcppool/internal/offers"
 	"github.com/mcppool/mcppool/internal/progress"
 	"github.com/mcppool/mcppool/internal/rpc"
 	"github.com/mcppool/mcppool/internal/streams"
@@ -54,7 +53,6 @@ var (
 
 // Conn is one connection. Its methods may be called from any goroutine.
 type Conn struct {
-	offers.Methods
 	cfg     *Config
 	mcp     *client.Client
 	sender  transport.Interface // below mcp
@@ -114,7 +112,6 @@ func dial(ctx context.Context, cfg *Config) (*Conn, error) {
 	if c.limit <= 0 {
 		c.limit = defaultMessage
 	}
-	c.Methods = offers.Of(c, cfg.UnknownContent)
 	c.decoder.Unknown = cfg.UnknownContent
 	c.guests.OnPanic = cfg.OnPanic
 	var err error

@@ -64,7 +64,6 @@ const StderrTail = stdio.DefaultStderrTail
 
 // Conn is one connection. Its methods may be called from any goroutine.
 type Conn struct {
-	offers.Methods
 	cfg      *Config
 	child    *stdio.Conn
 	info     *mcp.InitializeResult
@@ -79,7 +78,6 @@ var _ rpc.Conn = (*Conn)(nil)
 // newConn starts a process. Nothing is sent yet.
 func newConn(cfg *Config, sc stdio.Config) (*Conn, error) {
 	c := &Conn{cfg: cfg}
-	c.Methods = offers.Of(c, cfg.UnknownContent)
 	c.decoder.Unknown = cfg.UnknownContent
 	sc.OnRequest = func(ctx context.Context, method string, params json.RawMessage) (any, error) {
 		return rounds.Serve(ctx, &cfg.Handlers, method, params)
