@@ -25,6 +25,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/mcppool/mcppool/internal/await"
 	"github.com/mcppool/mcppool/internal/guests"
 	"github.com/mcppool/mcppool/internal/proc"
 )
@@ -256,7 +257,7 @@ func (c *Conn) Close() error {
 		c.work.Wait()
 		handlers := [...]<-chan struct{}{c.events.close(), c.server.close(), c.guests.Close()}
 		for _, idle := range handlers {
-			if !closedWithin(idle, time.Until(deadline)) {
+			if !await.Closed(idle, time.Until(deadline)) {
 				c.closeErr = cmp.Or(c.closeErr, ErrHandlerRunning)
 			}
 		}
