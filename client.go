@@ -82,7 +82,7 @@ func (c *conn) probe(ctx context.Context) error {
 	case err == nil:
 		return nil
 	case c.st.Lost() || isConnectionError(err):
-		return c.lostError(err)
+		return c.lostError(publicError(c.server.redact, err))
 	default:
 		return ctx.Err() // if that is nil, the server has answered
 	}
@@ -104,7 +104,8 @@ func (c *conn) callTool(ctx context.Context, req *mcp.CallToolRequest, call *Cal
 	if d, ok := c.client.(*defaultClient); ok {
 		return d.callTool(ctx, req, call, id)
 	}
-	return c.client.CallTool(ctx, *req)
+	res, err := c.client.CallTool(ctx, *req)
+	return res, publicError(c.server.redact, err)
 }
 
 // defaultClient is a connection of internal/mcpconn or internal/httpconn as a
@@ -139,6 +140,7 @@ func (p *Pool) dialDefault(ctx context.Context, of *conn) (Client, error) {
 
 func (p *Pool) childConfig(ctx context.Context, of *conn, common rpc.Config) mcpconn.Config {
 	srv, secrets := &of.srv, of.server.redact
+	secrets.Inherit(childenv.Inherited(p.opts.InheritEnv, srv.Env))
 	cfg := mcpconn.Config{
 		Config:  common,
 		Command: srv.Command, Args: srv.Args, Dir: srv.Dir,
@@ -244,7 +246,8 @@ func cleanTail(r *redact.Redactor, stderr string) string {
 // configFields are the pool's names for those of internal/mcpconn.
 var configFields = map[string]string{"Dir": "Server.Dir", "Meta": "Call.Meta"}
 
-// publicError makes the errors of a connection the pool's, without secrets.
+// publicError makes the errors of a connection the pool's, without secrets. Those of a
+// custom client are so already, but for the secrets.
 func publicError(r *redact.Redactor, err error) error {
 	if err == nil {
 		return nil // before the variables below, which go to the heap
@@ -254,8 +257,15 @@ func publicError(r *redact.Redactor, err error) error {
 		start   *rpc.StartError
 		answer  *rpc.Error
 		notSent *rpc.NotSentError
+
+		itsAnswer  *RPCError
+		itsNotSent *notSentError
 	)
 	switch {
+	case errors.As(err, &itsAnswer):
+		return &RPCError{Code: itsAnswer.Code, Message: r.Text(itsAnswer.Message), Data: r.JSON(itsAnswer.Data)}
+	case errors.As(err, &itsNotSent):
+		return &notSentError{publicError(r, itsNotSent.err)}
 	case errors.As(err, &config):
 		return &ConfigError{Field: configFields[config.Field], Reason: r.Text(config.Reason)}
 	case errors.As(err, &start):

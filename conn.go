@@ -200,7 +200,7 @@ func (p *Pool) lost(c *conn) {
 func (p *Pool) closeConn(c *conn) {
 	var err error
 	if c.client != nil {
-		err = c.safely("Client.Close", c.client.Close)
+		err = publicError(c.server.redact, c.safely("Client.Close", c.client.Close))
 		p.explainDeath(c)
 	}
 	p.mu.Lock()
@@ -231,7 +231,7 @@ func (c *conn) lostError(err error) error {
 	lost := &SessionLostError{Server: c.label, Err: err}
 	if isClosed(c.lost) {
 		if why := c.safely("Client.Err", c.client.Err); why != nil {
-			lost.Err = why
+			lost.Err = publicError(c.server.redact, why)
 		}
 	}
 	if d, ok := c.client.(deathReporter); ok {
@@ -249,7 +249,7 @@ func (p *Pool) dial(ctx context.Context, c *conn) (err error) {
 			return err
 		}
 		c.client, err = p.opts.Dial(ctx, c.srv.clone()) // it may change what it gets
-		return c.server.redact.Error(err)
+		return c.ownError(err)
 	})
 	switch {
 	case err != nil:
@@ -265,6 +265,18 @@ func (p *Pool) dial(ctx context.Context, c *conn) (err error) {
 		return p.startError(ctx, c, err)
 	}
 	return nil
+}
+
+// ownError is the error of a custom Dial, without secrets: a StartError is a copy, since
+// the original may be returned for another server too.
+func (c *conn) ownError(err error) error {
+	var start *StartError
+	if !errors.As(err, &start) {
+		return c.server.redact.Error(err)
+	}
+	own, secrets := *start, c.server.redact
+	own.Stderr, own.Stdout, own.Err = secrets.Text(own.Stderr), secrets.Text(own.Stdout), secrets.Error(own.Err)
+	return &own
 }
 
 // greet is what comes of a connect once there is a client.
