@@ -129,7 +129,9 @@ func (p *Pool) dialDefault(ctx context.Context, of *conn) (Client, error) {
 	}
 	var err error
 	if of.srv.IsHTTP() {
-		c.Conn, err = httpconn.Dial(ctx, httpconn.Config{URL: of.srv.URL, Header: of.srv.Header, Web: &p.web, Config: cfg})
+		c.Conn, err = httpconn.Dial(ctx, httpconn.Config{
+			URL: of.srv.URL, Header: of.srv.Header, Web: &p.web, MaxMessageSize: p.opts.maxMessage(), Config: cfg,
+		})
 	} else {
 		c.Conn, err = mcpconn.Dial(ctx, p.childConfig(ctx, of, cfg))
 	}

@@ -1,4 +1,6 @@
-package e2e_test
+// Package pagetest is a pool of servers in memory behind a page of pooldebug, for tests
+// of what a page says and of what a browser makes of it.
+package pagetest
 
 import (
 	"context"
@@ -8,17 +10,17 @@ import (
 	"net/http/httptest"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
-	"github.com/stretchr/testify/require"
 
 	"github.com/mcppool/mcppool"
 	"github.com/mcppool/mcppool/pooldebug"
 )
 
-// hostile is what a server may call itself, and write in errors. In a page that
+// Hostile is what a server may call itself, and write in errors. In a page that
 // takes it for HTML it changes the title.
-const hostile = `"><img src=x onerror="document.title='hacked'"><script>document.title='hacked'</script>` + "\x1b[31m\u202e</script>"
+const Hostile = `"><img src=x onerror="document.title='hacked'"><script>document.title='hacked'</script>` + "\x1b[31m\u202e</script>"
 
 // client is a connection in memory. What a call does is said by its tool's name.
 type client struct {
@@ -37,7 +39,9 @@ func (c *client) CallTool(ctx context.Context, req mcp.CallToolRequest) (*mcp.Ca
 			return nil, errors.New("closed")
 		}
 	case "fail":
-		return nil, &mcppool.RPCError{Code: 1, Message: hostile}
+		return nil, &mcppool.RPCError{Code: 1, Message: Hostile}
+	case "second":
+		time.Sleep(time.Second)
 	}
 	return mcp.NewToolResultText("done"), nil
 }
@@ -61,31 +65,43 @@ func (c *client) Close() error {
 	return nil
 }
 
-// dial connects to the server that is called as srv's argument is.
-func dial(_ context.Context, srv mcppool.Server) (mcppool.Client, error) {
-	if srv.Args[0] == "broken" {
-		return nil, errors.New(hostile)
+// Dial connects to the server that is called as srv's first argument is.
+func Dial(_ context.Context, srv mcppool.Server) (mcppool.Client, error) {
+	c := &client{name: "unnamed", done: make(chan struct{})}
+	if len(srv.Args) > 0 {
+		c.name = srv.Args[0]
 	}
-	return &client{name: srv.Args[0], done: make(chan struct{})}, nil
+	if c.name == "broken" {
+		return nil, errors.New(Hostile)
+	}
+	return c, nil
 }
 
-func named(name string) mcppool.Server {
+// Named is a server in memory that calls itself so.
+func Named(name string) mcppool.Server {
 	return mcppool.Server{Command: "server", Args: []string{name}}
 }
 
-// shown is a pool and its page, served.
-type shown struct {
+// Shown is a pool and its page, served.
+type Shown struct {
 	*mcppool.Pool
-	page *pooldebug.Page
-	url  string
+	Page *pooldebug.Page
+	URL  string
 }
 
-// show makes a pool of in-memory servers and its page, at a path of some depth.
-func show(t *testing.T, opts *pooldebug.Options, limits mcppool.Limits) *shown {
+// Show makes a pool of servers in memory and its page, at a path of some depth. It ends
+// with the test.
+func Show(t testing.TB, opts *pooldebug.Options, poolOpts mcppool.Options) *Shown {
 	t.Helper()
 	page := pooldebug.New(opts)
-	pool, err := mcppool.New(&mcppool.Options{Dial: dial, Trace: page.Trace(), Limits: limits})
-	require.NoError(t, err)
+	poolOpts.Trace = page.Trace()
+	if poolOpts.Dial == nil {
+		poolOpts.Dial = Dial
+	}
+	pool, err := mcppool.New(&poolOpts)
+	if err != nil {
+		t.Fatal(err)
+	}
 	page.Attach(pool)
 	mux := http.NewServeMux()
 	mux.Handle("/behind/some/prefix/", page)
@@ -94,11 +110,13 @@ func show(t *testing.T, opts *pooldebug.Options, limits mcppool.Limits) *shown {
 		_ = pool.Close()
 		srv.CloseClientConnections()
 		srv.Close()
+		http.DefaultClient.CloseIdleConnections()
 	})
-	return &shown{pool, page, srv.URL + "/behind/some/prefix/"}
+	return &Shown{pool, page, srv.URL + "/behind/some/prefix/"}
 }
 
-func (s *shown) call(t *testing.T, srv mcppool.Server, scope, tool string) error {
+// Call calls a tool.
+func (s *Shown) Call(t testing.TB, srv mcppool.Server, scope, tool string) error {
 	t.Helper()
 	_, err := s.CallTool(t.Context(), srv, mcppool.Call{Tool: tool, Scope: scope})
 	return err
