@@ -53,7 +53,7 @@ func TestTheTableSaysOfEachServerWhatItIsAndHowItEnded(t *testing.T) {
 		named{"strict", hostileEntry("strict")},
 		named{"dying", hostileEntry("die=start")},
 		named{"browser", hostileEntry().with("args", []string{"--user-data-dir=/tmp/x"})},
-		named{"missing", entry{"command": "no-such-program-anywhere/x"}},
+		named{"missing", entry{"command": "/nowhere/no-such-program"}},
 		named{"off", entry{"command": "x", "disabled": true}},
 		named{"unset", entry{"command": "x", "args": []string{"${env:MCPPOOL_IS_NOT_SET}"}}},
 		named{"odd", hostileEntry().with("colour", "red")},
