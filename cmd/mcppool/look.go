@@ -25,7 +25,7 @@ func look(ctx context.Context, e *mcpservers.Entry, t times) server {
 	}
 	o := &observer{grace: t.grace()}
 	// A pool of its own: all that it reports is of this server.
-	pool, err := mcppool.New(&mcppool.Options{Trace: o.trace(), ConnectTimeout: t.start, CloseTimeout: t.end})
+	pool, err := mcppool.New(&mcppool.Options{Trace: o.trace(), ConnectTimeout: t.start, CloseTimeout: t.end, CloseGrace: t.grace()})
 	if err != nil {
 		panic("bug: " + err.Error()) // the options are ours
 	}
@@ -33,8 +33,9 @@ func look(ctx context.Context, e *mcpservers.Entry, t times) server {
 		s.fail(ctx, err)
 	}
 	s.MemoryBytes = o.measure()
-	_ = pool.Close() // it never fails
+	err = pool.Close()
 	o.report(&s)
+	s.leaves(err)
 	if s.Status == statusOK {
 		s.Suggestions = suggest(e, &s)
 	}
@@ -62,6 +63,18 @@ func (s *server) use(ctx context.Context, pool *mcppool.Pool, e *mcpservers.Entr
 	}
 	s.Tools = &allowed
 	return nil
+}
+
+// leaves takes down what a close could not end.
+func (s *server) leaves(err error) {
+	if err == nil {
+		return
+	}
+	s.LeftError = plain(reason(err))
+	var left *mcppool.LeftError
+	if errors.As(err, &left) {
+		s.Left = left.PIDs
+	}
 }
 
 // fail takes down why the server can't be used. What it printed is not part of

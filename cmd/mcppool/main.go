@@ -15,6 +15,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 	"time"
 
@@ -102,8 +103,11 @@ func parseFlags(args []string, stderr io.Writer) (*options, error) {
 	set.DurationVar(&o.times.start, "timeout", time.Minute, "how long the start of a server may take, and then its list of tools")
 	set.DurationVar(&o.times.end, "close-timeout", 10*time.Second, "how long its end may take: end of input, SIGTERM after half of it, and the kill")
 	set.IntVar(&o.parallel, "parallel", 4, "how many servers are looked at, at a time")
-	set.Func("host", "whose files they are, such as cursor, where they don't say", func(s string) error {
+	set.Func("host", "the `host` whose files they are, such as cursor, where they don't say", func(s string) error {
 		o.reading.Host = mcpservers.Host(s)
+		if hosts := mcpservers.Hosts(); !slices.Contains(hosts, o.reading.Host) {
+			return fmt.Errorf("isn't known; known are %v", hosts)
+		}
 		return nil
 	})
 	o.inputsFrom(set)

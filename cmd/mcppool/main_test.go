@@ -108,6 +108,7 @@ func TestAWrongCommandLineIsSaidAndStartsNothing(t *testing.T) {
 	file := cursorFile(t, named{"fine", hostileEntry()})
 	for _, args := range [][]string{
 		nil, {"check"}, {"chek", file}, {"check", "-timeout", "0s", file}, {"check", "-parallel", "0", file}, {"check", "-nope", file},
+		{"check", "-host", "curser", file},
 	} {
 		var stdout, stderr bytes.Buffer
 		require.Equal(t, statusUsage, run(t.Context(), args, &stdout, &stderr), args)

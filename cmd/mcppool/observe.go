@@ -109,9 +109,6 @@ func (o *observer) report(s *server) {
 	}
 	if c := o.closed; c != nil && o.starts > 0 {
 		s.End = &end{By: o.endedBy(), Exit: c.Exit, MS: c.Took.Milliseconds()}
-		if c.Err != nil {
-			s.LeftError = plain(c.Err.Error())
-		}
 	}
 	for _, p := range o.processes {
 		if p.lives() {

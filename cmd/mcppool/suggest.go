@@ -33,8 +33,13 @@ func suggest(e *mcpservers.Entry, s *server) (all []suggestion) {
 	if s.Starts > 1 && s.Protocol < firstModern {
 		add(`"protocol": "legacy" in the file`, "it bears no question about newer revisions, and has to be started twice")
 	}
-	if s.End != nil && (s.End.By == "sigterm" || s.End.By == "kill") {
-		add("Options.CloseTimeout: 2 * time.Second", fmt.Sprintf("it doesn't end with its input: each close took %s", seconds(s.End.MS)))
+	switch {
+	case s.End == nil:
+		return all
+	case s.End.By == "sigterm":
+		add("Policy.TermFirst: true", fmt.Sprintf("it ends on SIGTERM, not with its input: each close took %s", seconds(s.End.MS)))
+	case s.End.By == "kill":
+		add("Options.CloseTimeout: 2 * time.Second", fmt.Sprintf("it has to be killed: each close took %s", seconds(s.End.MS)))
 	}
 	return all
 }

@@ -57,7 +57,7 @@ func TestWhatSuitsAServerIsSuggested(t *testing.T) {
 		{"a slow browser with a profile can have no spare", browser, known(9000, nil), []string{"Policy.Mode: mcppool.Exclusive"}},
 		{"started twice", local, known(1, func(s *server) { s.Starts = 2 }), []string{`"protocol": "legacy" in the file`}},
 		{"started twice, and modern", local, known(1, func(s *server) { s.Starts, s.Protocol = 2, "2026-07-28" }), nil},
-		{"ends when it is told to", local, known(1, func(s *server) { s.End.By = "sigterm" }), []string{"Options.CloseTimeout: 2 * time.Second"}},
+		{"ends when it is told to", local, known(1, func(s *server) { s.End.By = "sigterm" }), []string{"Policy.TermFirst: true"}},
 		{"doesn't end", local, known(1, func(s *server) { s.End.By = "kill" }), []string{"Options.CloseTimeout: 2 * time.Second"}},
 	} {
 		var got []string

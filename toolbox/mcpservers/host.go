@@ -1,7 +1,9 @@
 package mcpservers
 
 import (
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -49,24 +51,35 @@ type traits struct {
 	emptyIsAll   bool          // an empty list of tools is no restriction
 }
 
+// hostTraits has every host.
 var hostTraits = map[Host]traits{
-	Amp:        {},
-	ClaudeCode: {timeout: time.Millisecond, leastTimeout: time.Second},
-	Cline:      {timeout: time.Second},
-	Codex:      {literal: true},
-	CopilotCLI: {timeout: time.Millisecond},
-	Crush:      {timeout: time.Second, startTimeout: true, dollarName: true},
-	FastMCP:    {timeout: time.Millisecond},
-	GeminiCLI:  {timeout: time.Millisecond, dollarName: true},
-	Goose:      {timeout: time.Second, emptyIsAll: true},
-	Kiro:       {timeout: time.Millisecond},
-	LibreChat:  {timeout: time.Millisecond},
-	LMStudio:   {timeout: time.Millisecond},
-	OpenCode:   {timeout: time.Millisecond, startTimeout: true, bracesEnv: true},
-	Qwen:       {timeout: time.Millisecond, dollarName: true},
-	Roo:        {timeout: time.Second},
-	Zed:        {timeout: time.Second},
+	Amp:           {},
+	ClaudeCode:    {timeout: time.Millisecond, leastTimeout: time.Second},
+	ClaudeDesktop: {},
+	Cline:         {timeout: time.Second},
+	Codex:         {literal: true},
+	Continue:      {},
+	CopilotCLI:    {timeout: time.Millisecond},
+	Crush:         {timeout: time.Second, startTimeout: true, dollarName: true},
+	Cursor:        {},
+	FastMCP:       {timeout: time.Millisecond},
+	GeminiCLI:     {timeout: time.Millisecond, dollarName: true},
+	Goose:         {timeout: time.Second, emptyIsAll: true},
+	Kiro:          {timeout: time.Millisecond},
+	LangChain:     {},
+	LibreChat:     {timeout: time.Millisecond},
+	LMStudio:      {timeout: time.Millisecond},
+	OpenCode:      {timeout: time.Millisecond, startTimeout: true, bracesEnv: true},
+	Qwen:          {timeout: time.Millisecond, dollarName: true},
+	Roo:           {timeout: time.Second},
+	VSCode:        {},
+	Warp:          {},
+	Windsurf:      {},
+	Zed:           {timeout: time.Second},
 }
+
+// Hosts returns all hosts that are known by name, in order.
+func Hosts() []Host { return slices.Sorted(maps.Keys(hostTraits)) }
 
 // hostFiles are ends of paths. The first that fits counts.
 var hostFiles = []struct {

@@ -130,3 +130,17 @@ func describe(f *mcpservers.File) string {
 	}
 	return b.String()
 }
+
+func TestEveryHostIsInTheREADME(t *testing.T) {
+	readme, err := os.ReadFile("README.md")
+	require.NoError(t, err)
+	require.Contains(t, string(readme), fmt.Sprintf(": %d hosts,", len(mcpservers.Hosts())))
+	rows := strings.ToLower(string(readme))
+	for _, host := range mcpservers.Hosts() {
+		name := strings.ReplaceAll(string(host), "-", " ")
+		if host == mcpservers.VSCode {
+			name = "vs code"
+		}
+		require.Regexp(t, `(?m)^\|[^|]*\b`+name+`\b`, rows)
+	}
+}
