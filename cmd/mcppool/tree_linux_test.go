@@ -20,6 +20,12 @@ func TestATreeHasTheProcessItsDescendantsAndNobodyElse(t *testing.T) {
 	require.NoError(t, err)
 	sleeper, err := strconv.Atoi(strings.TrimSpace(line))
 	require.NoError(t, err)
+	orphan, err := os.FindProcess(sleeper)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		shell.Process.Kill()
+		orphan.Kill()
+	})
 
 	tree := treeOf(shell.Process.Pid)
 	var pids []int
@@ -42,8 +48,6 @@ func TestATreeHasTheProcessItsDescendantsAndNobodyElse(t *testing.T) {
 	require.False(t, other.lives())
 
 	require.NoError(t, shell.Process.Kill())
-	orphan, err := os.FindProcess(sleeper)
-	require.NoError(t, err)
 	require.NoError(t, orphan.Kill())
 	require.Error(t, shell.Wait())
 	for _, p := range tree {
