@@ -1,9 +1,11 @@
 package mcppool
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
@@ -150,6 +152,8 @@ func (p *Pool) childConfig(ctx context.Context, of *conn, common rpc.Config) mcp
 		Eras: &p.eras, EraKey: of.server.command,
 		MaxMessageSize: p.opts.maxMessage(),
 		CloseTimeout:   p.opts.CloseTimeout,
+		Grace:          p.opts.CloseGrace,
+		TermFirst:      srv.Policy.TermFirst,
 		Traffic:        &p.traffic,
 		OnJunk: func(line []byte, total int) {
 			if p.trace.Junk != nil {
@@ -227,6 +231,14 @@ func (c *defaultClient) Probe(ctx context.Context) error {
 	return publicError(c.redact, c.Conn.Probe(ctx))
 }
 
+// closeBy is Close with another end of the time for it.
+func (c *defaultClient) closeBy(deadline time.Time) error {
+	if child, ok := c.Conn.(*mcpconn.Conn); ok {
+		return publicError(c.redact, child.CloseBy(deadline))
+	}
+	return c.Close()
+}
+
 func (c *defaultClient) Close() error { return publicError(c.redact, c.Conn.Close()) }
 
 func (c *defaultClient) process() (pid int, stderr string) {
@@ -265,8 +277,15 @@ func publicError(r *redact.Redactor, err error) error {
 	)
 	switch {
 	case errors.As(err, &itsAnswer):
-		return &RPCError{Code: itsAnswer.Code, Message: r.Text(itsAnswer.Message), Data: r.JSON(itsAnswer.Data)}
+		clean := RPCError{Code: itsAnswer.Code, Message: r.Text(itsAnswer.Message), Data: r.JSON(itsAnswer.Data)}
+		if clean.Message == itsAnswer.Message && bytes.Equal(clean.Data, itsAnswer.Data) {
+			return err
+		}
+		return &clean
 	case errors.As(err, &itsNotSent):
+		if !r.Tells(itsNotSent.err) {
+			return err
+		}
 		return &notSentError{publicError(r, itsNotSent.err)}
 	case errors.As(err, &config):
 		return &ConfigError{Field: configFields[config.Field], Reason: r.Text(config.Reason)}

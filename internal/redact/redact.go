@@ -221,10 +221,10 @@ func Value[T any](r *Redactor, v *T) *T {
 	return &shown
 }
 
-// Error gives err with a clean text, if it or an error that it wraps tells a
+// Error gives err with a clean text, if it [Redactor.Tells] a
 // secret. What it wraps can still be asked for with errors.Is, but not be got out.
 func (r *Redactor) Error(err error) error {
-	if !r.tells(err) {
+	if !r.Tells(err) {
 		return err
 	}
 	return &redactedError{
@@ -233,7 +233,8 @@ func (r *Redactor) Error(err error) error {
 	}
 }
 
-func (r *Redactor) tells(err error) bool {
+// Tells reports whether err, or an error that it wraps, tells a secret.
+func (r *Redactor) Tells(err error) bool {
 	if err == nil {
 		return false
 	}
@@ -242,9 +243,9 @@ func (r *Redactor) tells(err error) bool {
 	}
 	switch err := err.(type) {
 	case interface{ Unwrap() error }:
-		return r.tells(err.Unwrap())
+		return r.Tells(err.Unwrap())
 	case interface{ Unwrap() []error }:
-		return slices.ContainsFunc(err.Unwrap(), r.tells)
+		return slices.ContainsFunc(err.Unwrap(), r.Tells)
 	}
 	return false
 }
