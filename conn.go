@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -79,7 +80,10 @@ func (p *Pool) ownLocked(s *poolstate.Session, srv *Server, ctx context.Context)
 		rec = &serverRecord{
 			label:   p.labelLocked(&own, s.Key.Server),
 			command: commandDigestOf(&own),
-			redact:  redact.New(redact.Source{Args: own.Args, Env: own.Env, URL: own.URL, Header: own.Header}),
+			redact: redact.New(redact.Source{
+				// A command that is a whole line by mistake has arguments too.
+				Args: append(strings.Fields(own.Command), own.Args...), Env: own.Env, URL: own.URL, Header: own.Header,
+			}),
 		}
 		s.Group.Owner, s.Group.Label = rec, rec.label
 	}

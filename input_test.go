@@ -124,7 +124,8 @@ func TestServerLabelIsSafeForLogs(t *testing.T) {
 		"example.com-": {URL: "https://secret:secret@example.com:8080/secret?secret"},
 		"http-":        {URL: "http://[secret"},
 		"invalid-":     {},
-		"a_b_-":        {Command: "a b\n"},
+		"a-":           {Command: "a secret\n"},
+		"npx.cmd-":     {Command: `C:\Program Files\secret\npx.cmd -y secret`},
 	} {
 		label := srv.String()
 		require.True(t, strings.HasPrefix(label, want), label)

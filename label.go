@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/mcppool/mcppool/internal/poolstate"
+	"github.com/mcppool/mcppool/internal/proc"
 )
 
 // String is a label that is safe for logs: the name, or without one the base name of
@@ -41,8 +42,7 @@ func (s *Server) base() string {
 			name = "http"
 		}
 	case s.Command != "":
-		// Both separators, whatever the host: a label is read elsewhere too.
-		name = s.Command[strings.LastIndexAny(s.Command, `/\`)+1:]
+		name = cmp.Or(proc.BaseName(s.Command), name)
 	}
 	return word(name)
 }

@@ -72,3 +72,16 @@ func TestNamesOfServersLongGoneAreForgotten(t *testing.T) {
 	require.NoError(t, call(t.Context(), p, srv, ""))
 	require.LessOrEqual(t, mcppool.NamesKept(p), 200)
 }
+
+func TestLabelAndErrorsHaveNothingOfACommandButItsProgram(t *testing.T) {
+	var e ear
+	p := realPool(t, &mcppool.Options{Logger: e.logger(), Trace: e.trace()})
+	srv := mcppool.Server{Command: "/opt/" + mark + "/server --token=" + mark + "0f3a9b1c2d4e5f60718293a4b5c6d7e8"}
+	require.Regexp(t, `^server-[0-9a-f]{12}$`, srv.String())
+	err := call(t.Context(), p, srv, "s")
+	require.Error(t, err)
+	e.error("error", err)
+	e.sessions(p)
+	require.NoError(t, p.Close())
+	require.Empty(t, e.mentions(mark))
+}

@@ -87,6 +87,9 @@ func (e *LookError) Unwrap() error { return e.Err }
 // without what follows a blank, which may be arguments: nothing that a secret is in.
 func BaseName(command string) string {
 	name := strings.TrimLeft(command, blanks)
+	if len(name) > 2 && name[1:3] == `:\` { // directories of Windows have blanks in their names
+		name = name[strings.LastIndexByte(name, '\\')+1:]
+	}
 	if i := strings.IndexAny(name, blanks); i >= 0 {
 		name = name[:i]
 	}
