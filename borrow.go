@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"time"
 
 	"github.com/mcppool/mcppool/internal/poolstate"
@@ -59,7 +58,7 @@ func (p *Pool) borrowAgain(b *borrower, old *conn) (*conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.logRetry(old, ReasonCrashed)
+	p.replaced(b.ctx, old, ReasonCrashed)
 	return p.await(b, c, w, 1)
 }
 
@@ -116,7 +115,7 @@ func (p *Pool) refusal(b *borrower, err error) error {
 func (p *Pool) await(b *borrower, c *conn, w *turn.Place, deaths int) (_ *conn, err error) {
 	joined := true
 	defer func() {
-		if joined { // a Trace or the Logger panics: the borrow isn't to be lost with the caller
+		if joined { // a func of the caller's ends the goroutine, as a test's FailNow does
 			p.mu.Lock()
 			defer p.unlock()
 			p.state.Leave(c.st, w, reason(ReasonPanicked), p.now())
@@ -124,7 +123,9 @@ func (p *Pool) await(b *borrower, c *conn, w *turn.Place, deaths int) (_ *conn, 
 	}()
 	for err == nil {
 		if err = c.awaitUse(b, w); err == nil {
-			p.logBorrowed(c)
+			if p.trace.SessionBorrowed != nil {
+				p.trace.SessionBorrowed(b.ctx, SessionBorrowedInfo{c.borrowedOrigin()})
+			}
 			joined = false
 			return c, nil
 		}
@@ -160,19 +161,34 @@ func (p *Pool) await(b *borrower, c *conn, w *turn.Place, deaths int) (_ *conn, 
 		joined = err == nil
 		p.unlock()
 		if joined && why != "" {
-			p.logRetry(old, why)
+			p.replaced(b.ctx, old, why)
 		}
 	}
 	return nil, p.refusal(b, err)
 }
 
 // giveBack ends the borrow of a call.
-func (p *Pool) giveBack(c *conn, done callEnd) {
+func (p *Pool) giveBack(ctx context.Context, c *conn, done callEnd) {
 	p.mu.Lock()
 	p.countLocked(c, done.how)
 	p.leaveLocked(c, done.why)
 	p.unlock()
-	p.logReleased(c, done.why)
+	p.released(ctx, c, done.why)
+}
+
+// released reports that a session was given back; why isn't empty when it serves
+// nobody else.
+func (p *Pool) released(ctx context.Context, c *conn, why CloseReason) {
+	if p.trace.SessionReleased != nil {
+		p.trace.SessionReleased(ctx, SessionReleasedInfo{c.borrowedOrigin(), why})
+	}
+}
+
+// replaced reports that a caller leaves a session for another.
+func (p *Pool) replaced(ctx context.Context, old *conn, why CloseReason) {
+	if p.trace.SessionReplaced != nil {
+		p.trace.SessionReplaced(ctx, SessionReplacedInfo{old.origin(), why})
+	}
 }
 
 // leaveLocked ends a borrow; why isn't empty when c must serve nobody else. The time is
@@ -344,15 +360,6 @@ func ask(check func() bool) (err error) {
 	return nil
 }
 
-// panicText is what is safe to say of a panic's value: the runtime's own words,
-// or else its type.
-func panicText(v any) string {
-	if err, ok := v.(runtime.Error); ok {
-		return err.Error()
-	}
-	return fmt.Sprintf("a %T", v)
-}
-
 // reassure looks whether a suspect session answers. The caller borrows it and
 // has its turn. When its own ctx ends meanwhile, the session stays suspect.
 // Of those who share a concurrent session one looks, and the others go on.
@@ -362,7 +369,7 @@ func (c *conn) reassure(ctx context.Context) error {
 	}
 	probe, cancel := context.WithTimeout(ctx, c.pool.opts.probeTimeout())
 	defer cancel()
-	err := c.probeSafely(probe)
+	err := c.safely("Client.Probe", func() error { return c.probe(probe) })
 	switch {
 	case c.st.Cause() != nil:
 		return c.st.Cause()
@@ -376,15 +383,4 @@ func (c *conn) reassure(ctx context.Context) error {
 	default:
 		return errWedged
 	}
-}
-
-// probeSafely takes a probe that panics for no answer: the caller may be a
-// goroutine of the pool, and holds the session.
-func (c *conn) probeSafely(ctx context.Context) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = errors.New("the probe panicked: " + panicText(v))
-		}
-	}()
-	return c.probe(ctx)
 }

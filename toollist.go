@@ -50,7 +50,7 @@ func (p *Pool) ToolList(ctx context.Context, srv Server, scope string) (*ToolLis
 		return nil, wrap(op, &srv, phaseQueue, err)
 	}
 	why := ReasonPanicked // unless the client returns
-	defer func() { p.endVisit(c, why) }()
+	defer func() { p.endVisit(ctx, c, why) }()
 	list, err := c.toolList(ctx)
 	why = ""
 	if err == nil {
@@ -77,15 +77,18 @@ func (p *Pool) visited(c *conn) bool {
 
 // endVisit gives a session back. A visit doesn't count as a use of what somebody has
 // used.
-func (p *Pool) endVisit(c *conn, why CloseReason) {
+func (p *Pool) endVisit(ctx context.Context, c *conn, why CloseReason) {
 	p.mu.Lock()
 	var now moment
 	if c.st.LastUsed() == 0 || why != "" {
 		now = p.now()
 	}
+	from := c.borrowedOrigin() // as a spare it may be somebody's once it is given back
 	p.state.Leave(c.st, nil, reason(why), now)
 	p.unlock()
-	p.logReleased(c, why)
+	if p.trace.SessionReleased != nil {
+		p.trace.SessionReleased(ctx, SessionReleasedInfo{from, why})
+	}
 }
 
 // ListTools returns the Tools of [Session.ToolList].

@@ -16,7 +16,11 @@ import (
 )
 
 func TestListingAsksALiveSessionBetweenItsCallsAndStartsNothing(t *testing.T) {
-	for _, srv := range []mcppool.Server{{Command: "plain"}, {Command: "exclusive", Exclusive: true}, {Command: "shared", Shared: true}} {
+	for _, srv := range []mcppool.Server{
+		{Command: "plain"},
+		{Command: "exclusive", Policy: mcppool.Policy{Mode: mcppool.Exclusive}},
+		{Command: "shared", Policy: mcppool.Policy{Mode: mcppool.Shared}},
+	} {
 		synctest.Test(t, func(t *testing.T) {
 			var running, asked int
 			var mu sync.Mutex
@@ -56,7 +60,11 @@ func TestListingAsksALiveSessionBetweenItsCallsAndStartsNothing(t *testing.T) {
 }
 
 func TestASessionThatWasStartedForAListingServesTheFirstCall(t *testing.T) {
-	for _, srv := range []mcppool.Server{{Command: "plain"}, {Command: "exclusive", Exclusive: true}, {Command: "shared", Shared: true}} {
+	for _, srv := range []mcppool.Server{
+		{Command: "plain"},
+		{Command: "exclusive", Policy: mcppool.Policy{Mode: mcppool.Exclusive}},
+		{Command: "shared", Policy: mcppool.Policy{Mode: mcppool.Shared}},
+	} {
 		f := new(fakes)
 		p := newPool(t, f, nil)
 		for range 3 {

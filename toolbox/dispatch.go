@@ -176,7 +176,7 @@ const freshNote = "\n[This MCP server was started anew since the last call of it
 // that of the conversation's last call. Those of servers that keep no state by
 // conversation don't count.
 func (b *Box) isFresh(e *Entry, from mcppool.Origin) bool {
-	if from.SessionID == "" || from.Scope == "" || from.HTTP || e.Server.Shared {
+	if from.SessionID == "" || from.Scope == "" || from.HTTP || e.Server.Policy.Mode == mcppool.Shared {
 		return false
 	}
 	if !b.talks.served(e.ID, from) {

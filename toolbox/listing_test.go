@@ -65,9 +65,9 @@ func TestASlowFirstStartIsWaitedForAndNotBegunAgain(t *testing.T) {
 }
 
 func TestListingCostsAConversationNothing(t *testing.T) {
-	for _, exclusive := range []bool{false, true} {
+	for _, mode := range []mcppool.Mode{mcppool.PerScope, mcppool.Exclusive} {
 		f := &fakes{}
-		e := toolbox.Entry{ID: "s", Server: mcppool.Server{Command: "s", Exclusive: exclusive}}
+		e := toolbox.Entry{ID: "s", Server: mcppool.Server{Command: "s", Policy: mcppool.Policy{Mode: mode}}}
 		b := boxOf(t, newPool(t, f), static(t, e), nil)
 		require.False(t, dispatch(t, b, "mcp__s__set", "").Fresh)
 		tools(t, b)
