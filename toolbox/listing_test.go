@@ -75,16 +75,15 @@ func TestListingCostsAConversationNothing(t *testing.T) {
 		require.NoError(t, err)
 		require.False(t, dispatch(t, b, "mcp__s__get", "").Fresh)
 		require.Equal(t, 1, f.dialed("s"))
-		require.Equal(t, 2, f.listed("s"))
+		require.Equal(t, 2, f.listed())
 	}
 }
 
 // noticing is a box with a router, whose servers' notices come from notify.
-func noticing(t *testing.T, f *fakes, opts toolbox.Options) (b *toolbox.Box, notify func(scope string)) {
+func noticing(t *testing.T, f *fakes) (b *toolbox.Box, notify func(scope string)) {
 	t.Helper()
 	router := toolbox.NewRouter(toolbox.Handlers{})
-	opts.Router = router
-	b = newBox(t, f, &opts, "s")
+	b = newBox(t, f, &toolbox.Options{Router: router}, "s")
 	return b, func(scope string) {
 		n := mcp.JSONRPCNotification{}
 		n.Method = mcp.MethodNotificationToolsListChanged
@@ -98,7 +97,7 @@ func TestAStormOfNoticesIsOneListing(t *testing.T) {
 		f := &fakes{list: func(context.Context, string) ([]mcp.Tool, error) {
 			return []mcp.Tool{mcp.NewTool("t", mcp.WithDescription(string(rune('a'+n.Load()))))}, nil
 		}}
-		b, notify := noticing(t, f, toolbox.Options{})
+		b, notify := noticing(t, f)
 		tools(t, b)
 		for range 10 {
 			n.Add(1)
@@ -106,7 +105,7 @@ func TestAStormOfNoticesIsOneListing(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 		require.Equal(t, "k", tools(t, b).Tools[0].Spec.Description, "Tools waits for the news")
-		require.Equal(t, 2, f.listed("s"))
+		require.Equal(t, 2, f.listed())
 	})
 }
 
@@ -119,18 +118,18 @@ func TestAServerThatSaysThatItsToolsHaveChangedWhenTheyHaveNotIsAskedLessAndLess
 			}
 			return []mcp.Tool{mcp.NewTool("t")}, nil
 		}}
-		b, n := noticing(t, f, toolbox.Options{})
+		b, n := noticing(t, f)
 		notify = n
 		tools(t, b)
 		time.Sleep(900 * time.Millisecond)
 		tools(t, b)
 		synctest.Wait()
-		require.Equal(t, 2, f.listed("s"))
+		require.Equal(t, 2, f.listed())
 		for range 3600 {
 			time.Sleep(time.Second)
 			tools(t, b)
 		}
-		require.Less(t, f.listed("s"), 20)
+		require.Less(t, f.listed(), 20)
 		require.Less(t, f.dialed("s"), 8)
 	})
 }
@@ -140,16 +139,16 @@ func TestAChangeWhileAListingIsUnderWayIsNotLost(t *testing.T) {
 		var notify func(string)
 		f := &fakes{}
 		f.list = func(context.Context, string) ([]mcp.Tool, error) {
-			if f.listed("s") == 1 {
+			if f.listed() == 1 {
 				notify("")
 				return []mcp.Tool{mcp.NewTool("old")}, nil
 			}
 			return []mcp.Tool{mcp.NewTool("new")}, nil
 		}
-		b, n := noticing(t, f, toolbox.Options{})
+		b, n := noticing(t, f)
 		notify = n
 		require.Equal(t, []string{"mcp__s__new"}, names(tools(t, b)))
-		require.Equal(t, 2, f.listed("s"))
+		require.Equal(t, 2, f.listed())
 	})
 }
 
@@ -164,7 +163,7 @@ func TestAConversationSeesTheToolsOfItsOwnSession(t *testing.T) {
 			}
 			return list
 		}
-		b, notify := noticing(t, f, toolbox.Options{})
+		b, notify := noticing(t, f)
 		f.call = func(_ context.Context, c *fake, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			if req.Params.Name == "enable" {
 				enabled.Store(c)

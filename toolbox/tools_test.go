@@ -103,10 +103,10 @@ func TestToolsAreListedOnceForAllWhoAskAtTheSameTime(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		require.Equal(t, 1, f.listed("s"))
+		require.Equal(t, 1, f.listed())
 		first := tools(t, b)
 		require.Same(t, first, tools(t, b), "what hasn't changed isn't made again")
-		require.Equal(t, 1, f.listed("s"))
+		require.Equal(t, 1, f.listed())
 		require.Equal(t, 1, f.opened("s"), "the listing's session is kept for the first call")
 	})
 }
@@ -138,7 +138,7 @@ func TestAListingGoesOnForTheOthersWhenItsFirstCallerLeaves(t *testing.T) {
 		leave()
 		require.ErrorIs(t, (<-first).Failed[0], context.Canceled)
 		require.Equal(t, []string{"mcp__s__t"}, names(<-second))
-		require.Equal(t, 1, f.listed("s"))
+		require.Equal(t, 1, f.listed())
 	})
 }
 
@@ -171,7 +171,7 @@ func TestAListingIsRenewedWhenItIsOldOrTheConfigurationChanges(t *testing.T) {
 		b := boxOf(t, newPool(t, f), c, &toolbox.Options{ListMaxAge: time.Minute})
 		listed := func() int {
 			synctest.Wait() // what is old is renewed in the background
-			return f.listed("s")
+			return f.listed()
 		}
 		tools(t, b)
 		time.Sleep(time.Minute - 1)
@@ -210,7 +210,7 @@ func TestAllowAndDenyListsCountAtOnce(t *testing.T) {
 	e.Allow, e.Disabled = nil, true
 	c.put(e)
 	require.Empty(t, names(tools(t, b)))
-	require.Equal(t, 1, f.listed("s"))
+	require.Equal(t, 1, f.listed())
 }
 
 func TestTheCatalogsErrorIsThatOfTools(t *testing.T) {
@@ -234,9 +234,9 @@ func TestWhatIsRememberedOfConfigurationsIsBounded(t *testing.T) {
 			time.Sleep(1)
 		}
 		require.Equal(t, toolbox.MaxListings, toolbox.Listings(b))
-		require.Equal(t, 1100, f.listed("s"))
+		require.Equal(t, 1100, f.listed())
 		tools(t, b)
-		require.Equal(t, 1100, f.listed("s"), "the last one is still known")
+		require.Equal(t, 1100, f.listed(), "the last one is still known")
 	})
 }
 

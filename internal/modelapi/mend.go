@@ -3,16 +3,32 @@ package modelapi
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 )
 
-// The members of a schema by what draft 2020-12 lets them hold.
-var (
-	holdsText   = words("$ref $id $schema $comment $anchor title description format pattern contentEncoding contentMediaType")
-	holdsNumber = words("multipleOf maximum minimum exclusiveMaximum exclusiveMinimum maxLength minLength maxItems minItems maxProperties minProperties maxContains minContains")
-	holdsList   = words("enum examples")
-	holdsFlag   = words("uniqueItems deprecated readOnly writeOnly")
-	knownTypes  = words("object array string number integer boolean null")
-)
+// holds is what draft 2020-12 lets the members of a schema be: a text, a number, a flag,
+// a list, an object.
+var holds = kinds(map[string]string{
+	"$ref $id $schema $comment $anchor title description format pattern contentEncoding contentMediaType":                            "t",
+	"multipleOf maximum minimum exclusiveMaximum exclusiveMinimum maxLength minLength maxItems minItems maxProperties minProperties": "n",
+	"maxContains minContains":                                         "n",
+	"uniqueItems deprecated readOnly writeOnly":                       "f",
+	"enum examples required anyOf oneOf allOf prefixItems":            "l",
+	"properties patternProperties $defs definitions dependentSchemas": "o",
+	"additionalProperties unevaluatedProperties propertyNames items additionalItems unevaluatedItems contains not if then else": "fo",
+})
+
+func kinds(table map[string]string) map[string]string {
+	byKey := make(map[string]string)
+	for keys, kinds := range table {
+		for key := range words(keys) {
+			byKey[key] = kinds
+		}
+	}
+	return byKey
+}
+
+var knownTypes = words("object array string number integer boolean null")
 
 const draftWhy = "it isn't valid by draft 2020-12 of JSON Schema, which the API checks"
 
@@ -49,24 +65,39 @@ func (c *converter) mend(v any, path string) {
 	})
 }
 
+// mayHold reports whether a member of a schema may be what it is.
 func mayHold(key string, value any) bool {
+	allowed, ok := holds[key]
+	if !ok {
+		return true // what a draft doesn't know it ignores
+	}
+	list, _ := value.([]any)
+	switch {
+	case !strings.Contains(allowed, kindOf(value)):
+		return false
+	case key == "required":
+		return len(texts(list)) == len(list)
+	case allowed == "l" && key != "examples":
+		return len(list) > 0
+	default:
+		return true
+	}
+}
+
+func kindOf(value any) string {
 	switch value.(type) {
 	case string:
-		return !holdsNumber[key] && !holdsList[key] && !holdsFlag[key] && !byName[key] && !single[key] && !inList[key] && key != "required"
+		return "t"
 	case json.Number:
-		return !holdsText[key] && !holdsList[key] && !holdsFlag[key] && !byName[key] && !single[key] && !inList[key] && key != "required"
+		return "n"
 	case bool:
-		return !holdsText[key] && !holdsNumber[key] && !holdsList[key] && !byName[key] && (single[key] || !inList[key]) && key != "required"
+		return "f"
 	case []any:
-		if key == "required" {
-			return len(texts(value)) == len(value.([]any))
-		}
-		empty := len(value.([]any)) == 0 && (key == "enum" || inList[key])
-		return !empty && !holdsText[key] && !holdsNumber[key] && !holdsFlag[key] && !byName[key] && (inList[key] || !single[key])
+		return "l"
 	case map[string]any:
-		return !holdsText[key] && !holdsNumber[key] && !holdsList[key] && !holdsFlag[key] && (single[key] || !inList[key]) && key != "required"
-	default: // null
-		return key == "const" || key == "default"
+		return "o"
+	default:
+		return "null"
 	}
 }
 

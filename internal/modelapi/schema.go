@@ -2,6 +2,7 @@ package modelapi
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 )
 
@@ -83,7 +84,7 @@ func (c *converter) inline(root map[string]any, v any, path string, open []strin
 	}
 	ref, ok := node["$ref"].(string)
 	if ok && !c.holds(root, ref) {
-		return c.inlineRef(root, node, path, append(open[:len(open):len(open)], ref))
+		return c.inlineRef(root, node, path, append(slices.Clip(open), ref))
 	}
 	eachSub(node, path, func(sub any, path string) any { return c.inline(root, sub, path, open) })
 	return node
@@ -102,12 +103,10 @@ func (c *converter) target(ref string) map[string]any {
 
 func (c *converter) inlineRef(root, node map[string]any, path string, open []string) any {
 	ref := open[len(open)-1]
-	for _, o := range open[:len(open)-1] {
-		if o == ref {
-			delete(node, "$ref")
-			c.changed(join(path, "$ref"), "left out", "it refers to what it is part of, and the API takes no references")
-			return node
-		}
+	if slices.Contains(open[:len(open)-1], ref) {
+		delete(node, "$ref")
+		c.changed(join(path, "$ref"), "left out", "it refers to what it is part of, and the API takes no references")
+		return node
 	}
 	into := c.target(ref)
 	if into == nil {

@@ -24,6 +24,7 @@ func (w *world) visit(server int, scope string) (*borrow, error) {
 }
 
 func inWorld(t *testing.T, limits poolstate.Limits, f func(t *rapid.T, w *world)) {
+	t.Helper()
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(t, poolstate.Config{}, limits)
 		f(t, w)
