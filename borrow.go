@@ -367,7 +367,7 @@ func (c *conn) reassure(ctx context.Context) error {
 	if !c.suspect.CompareAndSwap(true, false) {
 		return nil
 	}
-	probe, cancel := context.WithTimeout(ctx, c.pool.opts.probeTimeout())
+	probe, cancel := context.WithTimeout(ctx, c.pool.opts.ProbeTimeout)
 	defer cancel()
 	err := c.safely("Client.Probe", func() error { return c.probe(probe) })
 	switch {

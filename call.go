@@ -183,6 +183,11 @@ func (c *conn) call(ctx context.Context, req *mcp.CallToolRequest, call *Call) (
 	return res, err, done
 }
 
+// endedByLoss reports whether ctx is that of a Do of c and ended with the connection.
+func (c *conn) endedByLoss(ctx context.Context) bool {
+	return c.st.Lost() && errors.Is(context.Cause(ctx), ErrSessionLost)
+}
+
 // end turns the error of a request into the caller's, and says what becomes of
 // the session. Who wins when several are true: an answer of the server over
 // everything, then a close of the session, then the end of the caller's ctx, then
@@ -205,7 +210,7 @@ func (c *conn) end(ctx context.Context, op string, err error) (error, callEnd) {
 		done.how = outcomeClosed
 	case errors.Is(err, ErrServerClosed): // a Check that was asked right before the send
 		done = callEnd{ReasonServerClosed, outcomeClosed}
-	case ctx.Err() != nil:
+	case ctx.Err() != nil && !c.endedByLoss(ctx):
 		err = ctx.Err()
 		why := ReasonTimeout
 		done.how = outcomeTimeout

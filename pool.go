@@ -4,8 +4,10 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -18,7 +20,7 @@ import (
 // Pool keeps sessions with MCP servers between calls. It is made by [New], is
 // safe for concurrent use, and must be closed.
 type Pool struct {
-	opts  Options         // resolved by its accessors; never changes
+	opts  Options         // resolved; never changes
 	born  time.Time       // the beginning of its clock
 	id    string          // prefix of its sessions' ids
 	trace Trace           // of the options and their Logger; its funcs are nil without one, and don't panic
@@ -28,7 +30,10 @@ type Pool struct {
 	eras  mcpconn.Eras
 	// traffic counts the bytes of all processes.
 	traffic mcpconn.Traffic
-	web     httpconn.Web // connections to servers at a URL
+	// waits and waited are the waits of Stats that have ended, and their nanoseconds.
+	waits  atomic.Uint64
+	waited atomic.Int64
+	web    httpconn.Web // connections to servers at a URL
 	// empty is closed once the pool is closed and has no session left.
 	empty chan struct{}
 	// wg counts the goroutines of the pool: connects, closes and those of reaper.go.
@@ -53,7 +58,7 @@ type Pool struct {
 func New(opts *Options) (*Pool, error) {
 	p := &Pool{
 		born:  time.Now().Add(-1), // so that no moment of its life is zero
-		opts:  opts.clone(),
+		opts:  opts.resolved(),
 		empty: make(chan struct{}),
 		names: make(map[string]digest),
 		wake:  make(chan struct{}, 1),
@@ -199,13 +204,14 @@ func (p *Pool) callIn(ctx context.Context, c *conn, req *mcp.CallToolRequest, ca
 	return res, sent, err
 }
 
-// Do borrows the session of (srv, scope) as [Pool.CallTool] does and runs f with
+// Do borrows the session of (srv, want.Scope) as [Pool.CallTool] does and runs f with
 // it: calls that f makes are not interleaved with others of the scope. The ctx
-// that f gets ends with the caller's, and when the session is closed under it.
+// that f gets ends with the caller's, and when the session is closed
+// under it or its connection is lost.
 // Do returns f's error as it is; errors of its own came before f ran. The
 // [*Session] is f's until it returns, unless f releases it before.
-func (p *Pool) Do(ctx context.Context, srv Server, scope string, f func(context.Context, *Session) error) error {
-	return p.lend(ctx, &srv, scope, "session", func(ctx context.Context, l *Session) error {
+func (p *Pool) Do(ctx context.Context, srv Server, want Borrow, f func(context.Context, *Session) error) error {
+	return p.lend(ctx, &srv, want, "session", func(ctx context.Context, l *Session) error {
 		ctx, cancel := l.c.whileAlive(ctx)
 		defer cancel()
 		return f(ctx, l)
@@ -213,13 +219,13 @@ func (p *Pool) Do(ctx context.Context, srv Server, scope string, f func(context.
 }
 
 // lend runs f with a borrowed session and gives it back.
-func (p *Pool) lend(ctx context.Context, srv *Server, scope, op string, f func(context.Context, *Session) error) error {
-	b := newBorrower(ctx, srv, scope, nil)
+func (p *Pool) lend(ctx context.Context, srv *Server, want Borrow, op string, f func(context.Context, *Session) error) error {
+	b := newBorrower(ctx, srv, want.Scope, want.Check)
 	c, err := p.borrow(&b)
 	if err != nil {
 		return wrap(op, srv, phaseQueue, err)
 	}
-	l := &Session{&lease{p: p, c: c}}
+	l := &Session{&lease{p: p, c: c, scope: want.Scope}}
 	why := ReasonPanicked // unless f returns
 	defer func() { l.lease.end(why) }()
 	err = f(ctx, l)
@@ -227,18 +233,18 @@ func (p *Pool) lend(ctx context.Context, srv *Server, scope, op string, f func(c
 	return err
 }
 
-// Acquire borrows the session of (srv, scope) as [Pool.CallTool] does, until it
+// Acquire borrows the session of (srv, want.Scope) as [Pool.CallTool] does, until it
 // is released; ctx bounds the wait for it, not the borrow. Each Acquire that
 // succeeds is to be followed by one Release or Discard. One that is dropped
 // without is reported in the log as an error and its session closed, once the
 // garbage collector has found it.
-func (p *Pool) Acquire(ctx context.Context, srv Server, scope string) (*Session, error) {
-	b := newBorrower(ctx, &srv, scope, nil)
+func (p *Pool) Acquire(ctx context.Context, srv Server, want Borrow) (*Session, error) {
+	b := newBorrower(ctx, &srv, want.Scope, want.Check)
 	c, err := p.borrow(&b)
 	if err != nil {
 		return nil, wrap("session", &srv, phaseQueue, err)
 	}
-	return newLease(p, c), nil
+	return newLease(p, c, want.Scope), nil
 }
 
 // Prewarm connects spares of srv, so that there are n, and waits for them. Each
@@ -294,6 +300,15 @@ func (p *Pool) SetLimits(l Limits) {
 	defer p.unlock()
 	p.maxWait = l.MaxWait
 	p.state.SetLimits(l.ofState(), p.now())
+}
+
+// Options returns the pool's options with every default filled in, and the limits as
+// they are now.
+func (p *Pool) Options() Options {
+	o := p.opts
+	o.InheritEnv = slices.Clone(o.InheritEnv)
+	o.Limits = p.Limits()
+	return o
 }
 
 // Limits returns the limits as they are now.

@@ -23,15 +23,15 @@ type SkippedTool struct {
 }
 
 // ListTools returns the Tools of [Pool.ToolList].
-func (p *Pool) ListTools(ctx context.Context, srv Server, scope string) ([]mcp.Tool, error) {
-	list, err := p.ToolList(ctx, srv, scope)
+func (p *Pool) ListTools(ctx context.Context, srv Server, want Borrow) ([]mcp.Tool, error) {
+	list, err := p.ToolList(ctx, srv, want)
 	if err != nil {
 		return nil, err
 	}
 	return list.Tools, nil
 }
 
-// ToolList lists the tools of srv, all pages of them, as the session of scope sees them
+// ToolList lists the tools of srv, all pages of them, as the session of want.Scope sees them
 // if there is one, and else as any other session of srv does. It waits for the turn of a
 // session that is busy. Where no session is open it starts one, which belongs to the
 // first call that comes while it connects, or is kept as a spare. So listing costs no
@@ -41,9 +41,9 @@ func (p *Pool) ListTools(ctx context.Context, srv Server, scope string) ([]mcp.T
 // A server whose cursor doesn't move on gets an error rather than a loop. The list fails
 // with [ErrServerClosed] too when the session that it is asked of is closed with its
 // scope; it may be asked for again then.
-func (p *Pool) ToolList(ctx context.Context, srv Server, scope string) (*ToolList, error) {
+func (p *Pool) ToolList(ctx context.Context, srv Server, want Borrow) (*ToolList, error) {
 	const op = "tools/list"
-	b := newBorrower(ctx, &srv, scope, nil)
+	b := newBorrower(ctx, &srv, want.Scope, want.Check)
 	b.want.Any = true
 	c, err := p.borrow(&b)
 	if err != nil {
@@ -138,14 +138,14 @@ func (c *conn) toolPage(ctx context.Context, req mcp.ListToolsRequest, list *Too
 	if !ok {
 		page, err := c.client.ListTools(ctx, req)
 		if err != nil {
-			return "", err
+			return "", publicError(c.server.redact, err)
 		}
 		list.Tools = append(list.Tools, page.Tools...)
 		return page.NextCursor, nil
 	}
-	page, err := d.connection.ListTools(ctx, req)
+	page, err := d.Conn.ListTools(ctx, req)
 	if err != nil {
-		return "", d.error(err)
+		return "", publicError(d.redact, err)
 	}
 	list.Tools = append(list.Tools, page.Tools...)
 	for _, s := range page.Skipped {

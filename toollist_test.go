@@ -48,7 +48,7 @@ func TestListingAsksALiveSessionBetweenItsCallsAndStartsNothing(t *testing.T) {
 			busy := after(func() error { return call(t.Context(), p, srv, "a") })
 			synctest.Wait()
 			for _, scope := range []string{"", "a", "b"} {
-				_, err := p.ListTools(t.Context(), srv, scope)
+				_, err := p.ListTools(t.Context(), srv, mcppool.Borrow{Scope: scope})
 				require.NoError(t, err)
 			}
 			require.NoError(t, <-busy)
@@ -68,11 +68,11 @@ func TestASessionThatWasStartedForAListingServesTheFirstCall(t *testing.T) {
 		f := new(fakes)
 		p := newPool(t, f, nil)
 		for range 3 {
-			_, err := p.ListTools(t.Context(), srv, "")
+			_, err := p.ListTools(t.Context(), srv, mcppool.Borrow{})
 			require.NoError(t, err)
 		}
 		require.NoError(t, call(t.Context(), p, srv, "a"))
-		_, err := p.ListTools(t.Context(), srv, "b")
+		_, err := p.ListTools(t.Context(), srv, mcppool.Borrow{Scope: "b"})
 		require.NoError(t, err)
 		require.Equal(t, 1, f.dialed())
 	}
@@ -82,7 +82,7 @@ func TestACallThatComesDuringASlowStartForAListingStartsNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakes{connectTime: 40 * time.Second}
 		p := newPool(t, f, nil)
-		listed := after(func() error { _, err := p.ListTools(t.Context(), stdio, ""); return err })
+		listed := after(func() error { _, err := p.ListTools(t.Context(), stdio, mcppool.Borrow{}); return err })
 		time.Sleep(time.Second)
 		called := after(func() error { return call(t.Context(), p, stdio, "a") })
 		require.NoError(t, <-listed)
@@ -102,7 +102,7 @@ func TestAListingThatIsGivenUpCostsNobodyItsState(t *testing.T) {
 		p := newPool(t, f, nil)
 		require.NoError(t, call(t.Context(), p, stdio, "a"))
 		time.AfterFunc(time.Second, func() { close(hang) })
-		_, err := p.ListTools(within(t, time.Second), stdio, "b")
+		_, err := p.ListTools(within(t, time.Second), stdio, mcppool.Borrow{Scope: "b"})
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.NoError(t, call(t.Context(), p, stdio, "a"))
 		require.Equal(t, 1, f.dialed())
@@ -115,7 +115,7 @@ func TestAListingIsNoUseOfASession(t *testing.T) {
 		p := newPool(t, f, &mcppool.Options{IdleTimeout: time.Minute})
 		require.NoError(t, call(t.Context(), p, stdio, "a"))
 		time.Sleep(50 * time.Second)
-		_, err := p.ListTools(t.Context(), stdio, "")
+		_, err := p.ListTools(t.Context(), stdio, mcppool.Borrow{})
 		require.NoError(t, err)
 		time.Sleep(11 * time.Second)
 		synctest.Wait()
@@ -124,7 +124,7 @@ func TestAListingIsNoUseOfASession(t *testing.T) {
 }
 
 func TestWhatIsNoToolIsSkippedAndNamed(t *testing.T) {
-	list, err := realPool(t, nil).ToolList(t.Context(), real(t, "raw"), "")
+	list, err := realPool(t, nil).ToolList(t.Context(), real(t, "raw"), mcppool.Borrow{})
 	require.NoError(t, err)
 	require.Len(t, list.Tools, 1)
 	require.Equal(t, `{"type":"object","anyOf":[{"required":["a"]}],"x":12345678901234567890}`, string(list.Tools[0].RawInputSchema))

@@ -13,7 +13,7 @@ import (
 // Caller is the part of a [mcppool.Pool] that a box needs.
 type Caller interface {
 	CallTool(ctx context.Context, srv mcppool.Server, call mcppool.Call) (*mcp.CallToolResult, error)
-	ToolList(ctx context.Context, srv mcppool.Server, scope string) (*mcppool.ToolList, error)
+	ToolList(ctx context.Context, srv mcppool.Server, want mcppool.Borrow) (*mcppool.ToolList, error)
 	CloseServer(srv mcppool.Server)
 }
 

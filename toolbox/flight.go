@@ -108,7 +108,7 @@ func (ls *listings) list(ctx context.Context, l *listing) *toolList {
 		defer release()
 		var list *mcppool.ToolList
 		for range 2 {
-			list, err = ls.caller.ToolList(ctx, l.server, l.scope)
+			list, err = ls.caller.ToolList(ctx, l.server, mcppool.Borrow{Scope: l.scope})
 			if err == nil {
 				return &toolList{tools: list.Tools, skipped: list.Skipped}
 			}

@@ -210,7 +210,7 @@ func (l *listsOnly) CallTool(context.Context, mcppool.Server, mcppool.Call) (*mc
 	return nil, errors.New("no calls")
 }
 func (l *listsOnly) CloseServer(mcppool.Server) {}
-func (l *listsOnly) ToolList(context.Context, mcppool.Server, string) (*mcppool.ToolList, error) {
+func (l *listsOnly) ToolList(context.Context, mcppool.Server, mcppool.Borrow) (*mcppool.ToolList, error) {
 	if len(l.err) > 0 {
 		err := l.err[0]
 		l.err = l.err[1:]

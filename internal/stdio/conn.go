@@ -25,6 +25,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/mcppool/mcppool/internal/await"
 	"github.com/mcppool/mcppool/internal/guests"
 	"github.com/mcppool/mcppool/internal/proc"
 )
@@ -95,7 +96,7 @@ type Conn struct {
 	server serving
 	guests guests.Group
 	junk   tail // the last lines of stdout that are no message
-	odd    oddity
+	odd    oddities
 	reader *reader
 
 	ctx    context.Context // of the handlers of the server's requests
@@ -137,7 +138,7 @@ func Start(cfg Config) (*Conn, error) {
 	c.first = firstID()
 	c.ids.Store(c.first)
 	c.junk.size = cfg.StderrTail
-	c.odd.found = make(chan struct{})
+	c.odd.found = make(chan Oddity, maxOddities)
 	cfg.Proc.OnExit = func() {
 		c.noteUnread()
 		c.lose(ErrExited)
@@ -256,7 +257,7 @@ func (c *Conn) Close() error {
 		c.work.Wait()
 		handlers := [...]<-chan struct{}{c.events.close(), c.server.close(), c.guests.Close()}
 		for _, idle := range handlers {
-			if !closedWithin(idle, time.Until(deadline)) {
+			if !await.Closed(idle, time.Until(deadline)) {
 				c.closeErr = cmp.Or(c.closeErr, ErrHandlerRunning)
 			}
 		}
