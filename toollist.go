@@ -2,7 +2,9 @@ package mcppool
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 )
@@ -22,6 +24,11 @@ type SkippedTool struct {
 	Reason string // what is wrong with it
 }
 
+// maxVisit bounds how long a server is waited for that is asked for its tools.
+const maxVisit = 30 * time.Second
+
+var errNoList = fmt.Errorf("no answer within %s", maxVisit)
+
 // ListTools returns the Tools of [Pool.ToolList].
 func (p *Pool) ListTools(ctx context.Context, srv Server, want Borrow) ([]mcp.Tool, error) {
 	list, err := p.ToolList(ctx, srv, want)
@@ -38,7 +45,9 @@ func (p *Pool) ListTools(ctx context.Context, srv Server, want Borrow) ([]mcp.To
 // state, and no process that isn't used. Servers at a URL get a session for the listing
 // alone.
 //
-// A server whose cursor doesn't move on gets an error rather than a loop. The list fails
+// Its answer is waited for for 30 seconds, so that a server that doesn't list keeps the
+// callers of its session waiting no longer than that. The time for its start doesn't
+// count. A server whose cursor doesn't move on gets an error rather than a loop. The list fails
 // with [ErrServerClosed] too when the session that it is asked of is closed with its
 // scope; it may be asked for again then.
 func (p *Pool) ToolList(ctx context.Context, srv Server, want Borrow) (*ToolList, error) {
@@ -51,12 +60,17 @@ func (p *Pool) ToolList(ctx context.Context, srv Server, want Borrow) (*ToolList
 	}
 	why := ReasonPanicked // unless the client returns
 	defer func() { p.endVisit(ctx, c, why) }()
-	list, err := c.toolList(ctx)
+	visit, cancel := context.WithTimeout(ctx, maxVisit)
+	defer cancel()
+	list, err := c.toolList(visit)
 	why = ""
 	if err == nil {
 		return list, nil
 	}
-	err, done := c.end(ctx, op, err)
+	err, done := c.end(visit, op, err)
+	if ctx.Err() == nil && visit.Err() != nil && errors.Is(err, visit.Err()) {
+		err = &opError{op: op, server: c.label, phase: phaseSent, err: errNoList}
+	}
 	switch why = done.why; why {
 	case ReasonTimeout, ReasonCancelled:
 		if !p.visited(c) {

@@ -109,6 +109,26 @@ func TestAListingThatIsGivenUpCostsNobodyItsState(t *testing.T) {
 	})
 }
 
+func TestAServerThatDoesNotListKeepsCallsWaitingForABoundedTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakes{listCtx: func(ctx context.Context) error {
+			<-ctx.Done()
+			return ctx.Err()
+		}}
+		p := newPool(t, f, nil)
+		require.NoError(t, call(t.Context(), p, stdio, "a"))
+		listed := after(func() error { _, err := p.ListTools(t.Context(), stdio, mcppool.Borrow{}); return err })
+		synctest.Wait()
+		begin := time.Now()
+		require.NoError(t, call(t.Context(), p, stdio, "b"), "others have sessions of their own")
+		require.Zero(t, time.Since(begin))
+		err := <-listed
+		require.ErrorContains(t, err, "waiting for the answer: no answer within 30s")
+		require.NotErrorIs(t, err, context.DeadlineExceeded, "the caller's own time isn't over")
+		require.Equal(t, 30*time.Second, time.Since(begin))
+	})
+}
+
 func TestAListingIsNoUseOfASession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := new(fakes)
