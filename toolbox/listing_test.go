@@ -187,6 +187,13 @@ func TestAConversationSeesTheToolsOfItsOwnSession(t *testing.T) {
 		mine, err = b.ToolsFor(t.Context(), conv)
 		require.NoError(t, err)
 		require.Len(t, mine.Tools, 2, "it is listed again")
+
+		dispatch(t, b, "mcp__s__ping", "") // the conversation is known again
+		enabled.Load().once.Do(func() { close(enabled.Load().done) })
+		require.True(t, dispatch(t, b, "mcp__s__ping", "").Fresh)
+		mine, err = b.ToolsFor(t.Context(), conv)
+		require.NoError(t, err)
+		require.Equal(t, []string{"mcp__s__enable"}, names(mine), "what the old session offered is gone with it")
 	})
 }
 
@@ -255,7 +262,10 @@ func TestServersThatHangKeepNoOtherFromBeingListed(t *testing.T) {
 			}
 			return ctx.Err()
 		}}
-		b := newBox(t, f, nil, "a", "b", "c", "d", "e", "f", "g", "h", "i", "z")
+		c := newEditable(entries("a", "b", "c", "d", "e", "f", "g", "h", "i")...)
+		b := boxOf(t, newPool(t, f), c, &toolbox.Options{ListWait: 20 * time.Second})
+		require.Len(t, tools(t, b).Failed, 9)
+		c.put(entries("z")[0])
 		require.Equal(t, []string{"mcp__z__echo"}, names(tools(t, b)))
 	})
 }

@@ -111,6 +111,17 @@ func TestWhatWasFoundStaysForTheConversationUpToABound(t *testing.T) {
 	require.Len(t, toolsFor(t, b, conv), 2)
 }
 
+func TestARareWordCountsMoreThanACommonOne(t *testing.T) {
+	list := []mcp.Tool{mcp.NewTool("archive", mcp.WithDescription("Makes a zip."))}
+	for i := range 150 {
+		list = append(list, mcp.NewTool(fmt.Sprintf("file_%d", i)))
+	}
+	f := &fakes{list: func(context.Context, string) ([]mcp.Tool, error) { return list, nil }}
+	b := newBox(t, f, &toolbox.Options{Search: &toolbox.Search{}}, "s")
+	out := dispatch(t, b, toolbox.SearchTool, `{"query":"zip files"}`)
+	require.True(t, strings.HasPrefix(out.Text, "These tools are available now:\nmcp__s__archive"), out.Text)
+}
+
 func TestASearchThatFindsNothingSaysSo(t *testing.T) {
 	b := many(t, 200, toolbox.Search{})
 	require.Equal(t, "No tool fits. Try other words.", dispatch(t, b, toolbox.SearchTool, `{"query":"zebra"}`).Text)
