@@ -129,12 +129,13 @@ func (b *Box) dispatch(ctx context.Context, call *ToolCall, conv Conversation) O
 	}
 	ctx, budget, cancel := b.budget(ctx, &entry)
 	defer cancel()
-	tool, args, err := b.tool(ctx, &entry, wanted{part: toolPart, args: args, scope: conv.Scope()})
+	scope := conv.Scope()
+	tool, args, err := b.tool(ctx, &entry, wanted{part: toolPart, args: args, scope: scope})
 	if err != nil {
 		return failed(entry.ID, tool, err, budget)
 	}
 	var from mcppool.Origin
-	c := mcppool.Call{Tool: tool, Args: args, Scope: conv.Scope(), Check: b.check(ctx, &entry, tool), Served: &from}
+	c := mcppool.Call{Tool: tool, Args: args, Scope: scope, Check: b.check(ctx, &entry, tool), Served: &from}
 	if onProgress := b.opts.OnProgress; onProgress != nil {
 		c.OnProgress = func(n mcp.ProgressNotification) { onProgress(conv, *call, n) }
 	}

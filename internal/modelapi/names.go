@@ -1,6 +1,7 @@
 package modelapi
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -44,9 +45,9 @@ func isRenamed(name string) bool {
 	return at >= 1 && name[at] == '_' && isHash(name[at+1:])
 }
 
-func isHash(s string) bool {
-	for _, c := range []byte(s) {
-		if !('0' <= c && c <= '9' || 'a' <= c && c <= 'f') {
+func isHash[T string | []byte](s T) bool {
+	for i := range len(s) {
+		if c := s[i]; !('0' <= c && c <= '9' || 'a' <= c && c <= 'f') {
 			return false
 		}
 	}
@@ -56,9 +57,28 @@ func isHash(s string) bool {
 // HasRenamed reports whether arguments, which are valid JSON, may hold properties under
 // new names, and so need [Restore].
 func HasRenamed(args json.RawMessage) bool {
+	if bytes.IndexByte(args, '\\') < 0 && !endsRenamed(args) {
+		return false
+	}
 	found := false
 	eachKey(args, func(key string, _, _ int) { found = found || isRenamed(key) })
 	return found
+}
+
+// endsRenamed reports whether any text ends as new names do. It costs less than reading
+// the keys, and nearly all arguments have none.
+func endsRenamed(args []byte) bool {
+	for from := 0; ; {
+		i := bytes.IndexByte(args[from:], '"')
+		if i < 0 {
+			return false
+		}
+		at := from + i
+		if at > hashPart && args[at-hashPart] == '_' && isHash(args[at-hashDigits:at]) {
+			return true
+		}
+		from = at + 1
+	}
 }
 
 // Restore returns arguments with the names that the tool's schema has for its
