@@ -129,17 +129,37 @@ type callEnd struct {
 	how outcome
 }
 
-// current is the call that a session is busy with.
+// current is what a session is busy with.
 type current struct {
 	mu    sync.Mutex // protects the fields below
-	tool  string     // empty when it is idle; of overlapping calls, the last
+	n     int        // requests under way
+	tool  string     // that is being called, of several the last; empty when none is
 	since moment
 }
 
-func (c *current) set(tool string, since moment) {
+// begin is the beginning of a request; tool is empty when it calls none.
+func (c *current) begin(tool string, now moment) {
 	c.mu.Lock()
-	c.tool, c.since = tool, since
+	c.n++
+	if tool != "" {
+		c.tool, c.since = tool, now
+	}
 	c.mu.Unlock()
+}
+
+// end is the end of one.
+func (c *current) end() {
+	c.mu.Lock()
+	if c.n--; c.n == 0 {
+		c.tool, c.since = "", 0
+	}
+	c.mu.Unlock()
+}
+
+func (c *current) underWay() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.n > 0
 }
 
 func (c *current) get() (tool string, since moment) {
@@ -155,8 +175,8 @@ func (c *conn) call(ctx context.Context, req *mcp.CallToolRequest, call *Call) (
 	if call.Served != nil {
 		*call.Served = c.borrowedOrigin()
 	}
-	c.current.set(call.Tool, begun)
-	defer c.current.set("", 0)
+	c.current.begin(call.Tool, begun)
+	defer c.current.end()
 	if t.CallBegin != nil {
 		t.CallBegin(ctx, CallBeginInfo{c.borrowedOrigin(), call.Tool})
 	}

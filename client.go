@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
@@ -151,6 +152,8 @@ func (p *Pool) childConfig(ctx context.Context, of *conn, common rpc.Config) mcp
 		Eras: &p.eras, EraKey: of.server.command,
 		MaxMessageSize: p.opts.maxMessage(),
 		CloseTimeout:   p.opts.CloseTimeout,
+		Grace:          p.opts.CloseGrace,
+		TermFirst:      srv.Policy.TermFirst,
 		Traffic:        &p.traffic,
 		OnJunk: func(line []byte, total int) {
 			if p.trace.Junk != nil {
@@ -226,6 +229,14 @@ func (c *defaultClient) Request(ctx context.Context, method string, params json.
 
 func (c *defaultClient) Probe(ctx context.Context) error {
 	return publicError(c.redact, c.Conn.Probe(ctx))
+}
+
+// closeBy is Close with another end of the time for it.
+func (c *defaultClient) closeBy(deadline time.Time) error {
+	if child, ok := c.Conn.(*mcpconn.Conn); ok {
+		return publicError(c.redact, child.CloseBy(deadline))
+	}
+	return c.Close()
 }
 
 func (c *defaultClient) Close() error { return publicError(c.redact, c.Conn.Close()) }

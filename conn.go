@@ -11,6 +11,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/mcppool/mcppool/internal/poolstate"
+	"github.com/mcppool/mcppool/internal/proc"
 	"github.com/mcppool/mcppool/internal/redact"
 )
 
@@ -200,10 +201,17 @@ func (p *Pool) lost(c *conn) {
 func (p *Pool) closeConn(c *conn) {
 	var err error
 	if c.client != nil {
-		err = publicError(c.server.redact, c.safely("Client.Close", c.client.Close))
+		err = publicError(c.server.redact, c.close())
 		p.explainDeath(c)
 	}
+	var left *proc.LeftError
+	if errors.As(err, &left) {
+		err = &LeftError{Server: c.label, PIDs: left.Pids, Err: left.Err}
+	}
 	p.mu.Lock()
+	if left != nil && len(p.left) < maxLeft {
+		p.left = append(p.left, err)
+	}
 	now := p.now()
 	why := CloseReason(c.st.Reason())
 	p.state.Closed(c.st, now)
@@ -213,6 +221,37 @@ func (p *Pool) closeConn(c *conn) {
 		<-c.ready // the connect reports the opening, though c may be killed meanwhile
 		p.trace.SessionClosed(context.Background(), SessionClosedInfo{c.borrowedOrigin(), why, now - c.st.Opened, err})
 	}
+}
+
+// maxLeft bounds what is remembered of processes that couldn't be ended.
+const maxLeft = 64
+
+// close ends the connection, after BeforeClose.
+func (c *conn) close() error {
+	deadline := time.Now().Add(c.pool.opts.CloseTimeout)
+	err := c.beforeClose()
+	return errors.Join(err, c.safely("Client.Close", func() error {
+		if d, ok := c.client.(*defaultClient); ok {
+			return d.closeBy(deadline)
+		}
+		return c.client.Close()
+	}))
+}
+
+// beforeClose runs the caller's part of a close, if the server can take it.
+func (c *conn) beforeClose() error {
+	c.pool.mu.Lock()
+	why := CloseReason(c.st.Reason())
+	c.pool.mu.Unlock()
+	f := c.srv.Policy.BeforeClose
+	if f == nil || isClosed(c.lost) || why == ReasonWedged || c.current.underWay() {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), c.pool.opts.CloseGrace)
+	defer cancel()
+	l := &Session{&lease{p: c.pool, c: c, scope: c.st.Key.Scope, ours: true}}
+	defer l.Release()
+	return c.safely("Policy.BeforeClose", func() error { return f(ctx, l) })
 }
 
 // explainDeath replaces what Backoff knows of the death of c by what its client does.

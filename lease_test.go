@@ -113,6 +113,40 @@ func TestDoEndsTheCtxOfItsFuncWhenTheConnectionIsLost(t *testing.T) {
 	require.ErrorIs(t, err, mcppool.ErrSessionLost)
 }
 
+func TestACallThatOutlivesItsBorrowOverlapsNobodysCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakes{call: slowCalls(time.Minute)}
+		p := newPool(t, f, nil)
+		var late <-chan error
+		begun := time.Now()
+		require.NoError(t, p.Do(t.Context(), stdio, mcppool.Borrow{Scope: "s"}, func(_ context.Context, s *mcppool.Session) error {
+			late = after(func() error { _, err := s.CallTool(t.Context(), mcppool.Call{Tool: "late"}); return err })
+			synctest.Wait()
+			return nil
+		}))
+		require.Zero(t, time.Since(begun))
+		require.NoError(t, call(t.Context(), p, stdio, "s"))
+		require.NoError(t, <-late)
+		require.Equal(t, 2*time.Minute, time.Since(begun))
+		require.False(t, f.all()[0].overlapped())
+	})
+}
+
+func TestDiscardEndsTheCallsThatAreUnderWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakes{call: slowCalls(time.Hour)}
+		p := newPool(t, f, nil)
+		s, err := p.Acquire(t.Context(), stdio, mcppool.Borrow{Scope: "s"})
+		require.NoError(t, err)
+		late := after(func() error { _, err := s.CallTool(t.Context(), mcppool.Call{Tool: "late"}); return err })
+		synctest.Wait()
+		begun := time.Now()
+		s.Discard()
+		require.Error(t, <-late)
+		require.Zero(t, time.Since(begun))
+	})
+}
+
 func TestCallOfAnotherScopeWithinABorrowIsRefused(t *testing.T) {
 	f := &fakes{}
 	p := newPool(t, f, nil)

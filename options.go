@@ -34,9 +34,12 @@ type Options struct {
 	// for it; default 60 seconds, negative no limit. A caller's context bounds
 	// only its own wait.
 	ConnectTimeout time.Duration
-	// CloseTimeout bounds the end of a session: end of input, a while, SIGTERM,
+	// CloseTimeout bounds the end of a session: end of input, the grace, SIGTERM,
 	// a while, and SIGKILL to the whole process tree; default 10 seconds.
 	CloseTimeout time.Duration
+	// CloseGrace is how much of CloseTimeout a session gets to end by itself, with
+	// [Policy.BeforeClose], before the next step; default half of it.
+	CloseGrace time.Duration
 	// MaxMessageSize bounds one message of a server, in bytes; default 64 MiB,
 	// negative no limit. A longer one costs the session, not the host's memory.
 	MaxMessageSize int
@@ -123,6 +126,7 @@ func (o *Options) resolved() Options {
 	r.IdleTimeout = orDefault(r.IdleTimeout, defaultIdleTimeout)
 	r.ConnectTimeout = orDefault(r.ConnectTimeout, defaultConnectTimeout)
 	r.CloseTimeout = orDefault(r.CloseTimeout, defaultCloseTimeout)
+	r.CloseGrace = orDefault(r.CloseGrace, r.CloseTimeout/2)
 	r.MaxMessageSize = orDefault(r.MaxMessageSize, defaultMaxMessageSize)
 	r.ProbeTimeout = orDefault(r.ProbeTimeout, defaultProbeTimeout)
 	r.AfterAbandon = orDefault(r.AfterAbandon, AbandonDiscard)
@@ -146,6 +150,9 @@ func orDefault[T int | time.Duration | AbandonPolicy](v, def T) T {
 func (o *Options) validate() error {
 	if o.CloseTimeout < 0 {
 		return &ConfigError{Field: "Options.CloseTimeout", Reason: "is negative: a close must end"}
+	}
+	if o.CloseGrace < 0 || o.CloseGrace > o.CloseTimeout {
+		return &ConfigError{Field: "Options.CloseGrace", Reason: "is negative, or longer than Options.CloseTimeout, of which it is a part"}
 	}
 	for _, f := range [...]struct {
 		name  string

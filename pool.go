@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"slices"
 	"strconv"
 	"sync"
@@ -50,6 +51,7 @@ type Pool struct {
 	reaping  bool                 // the reaper runs
 	watching bool                 // the goroutines that look at sessions from time to time run
 	outcomes [outcomeCount]uint64 // tool calls ended
+	left     []error              // of sessions that left processes behind
 	names    map[string]digest    // which configuration is called by its plain name
 }
 
@@ -335,8 +337,8 @@ func (p *Pool) ResetBackoff(srv Server) {
 // Shutdown refuses new calls and those that still wait with [ErrClosed], closes
 // idle sessions, and lets the calls that were sent finish. When ctx
 // ends before they have, they are interrupted as by [Pool.Close], and Shutdown
-// returns ctx's error. Either way no process, goroutine or timer of the pool is
-// left when it returns.
+// returns ctx's error, with those of Close. Either way no process, goroutine or timer
+// of the pool is left when it returns.
 func (p *Pool) Shutdown(ctx context.Context) error {
 	p.refuse(func(s *poolstate.Session) { p.state.Retire(s, ErrClosed, reason(ReasonShutdown), p.now()) })
 	var err error
@@ -349,20 +351,23 @@ func (p *Pool) Shutdown(ctx context.Context) error {
 			err = ctx.Err()
 		}
 	}
-	_ = p.Close()
-	return err
+	return errors.Join(err, p.Close())
 }
 
 // Close refuses new calls with [ErrClosed], interrupts those under way, closes
 // every session, and returns when no process, goroutine or timer of the pool is
-// left. It may be called again, and from several goroutines; each call waits.
-// Its error is always nil.
+// left. It may be called again, and from several goroutines; each call waits. It
+// returns within CloseTimeout and a second, whatever processes do: its error is a
+// [*LeftError] for each session whose processes could not be ended, while the pool was
+// open or now.
 func (p *Pool) Close() error {
 	p.refuse(func(s *poolstate.Session) { p.state.Kill(s, ErrClosed, reason(ReasonShutdown), p.now()) })
 	<-p.empty
 	p.wg.Wait()
 	p.web.Close()
-	return nil
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return errors.Join(p.left...)
 }
 
 // refuse ends the taking of calls, and ends each session that there is.

@@ -36,11 +36,13 @@ type lease struct {
 	p     *Pool
 	c     *conn
 	scope string // for which it was borrowed
-	ours  bool   // it is AfterConnect's: nobody has joined the session yet
+	ours  bool   // it is the pool's, for AfterConnect or BeforeClose: nobody has joined the session
 
-	mu    sync.Mutex // protects the fields below
-	ended bool
-	why   CloseReason // why the session must not serve others, if so
+	mu      sync.Mutex // protects the fields below
+	ended   bool
+	given   bool        // back to the pool
+	running int         // requests under way
+	why     CloseReason // why the session must not serve others, if so
 }
 
 // errEnded is a misuse: the Session was kept beyond its borrow.
@@ -53,8 +55,8 @@ func newLease(p *Pool, c *conn, scope string) *Session {
 	return l
 }
 
-// Release gives the session back; its state is kept for the next borrower. It is
-// not to be called while a method runs. Further calls do nothing.
+// Release gives the session back; its state is kept for the next borrower. If methods
+// still run, the last of them to return gives it back. Further calls do nothing.
 func (l *Session) Release() { l.lease.end("") }
 
 // Discard gives the session back to be closed, since its state is in doubt. It is
@@ -66,7 +68,9 @@ func (l *lease) reclaim() {
 	l.end(ReasonLeaked)
 }
 
-// end gives the session back, once.
+// end gives the session back, once: at once when it serves nobody else, whose close
+// ends what is under way, and otherwise when the last request has ended, which must not
+// overlap the next borrower's.
 func (l *lease) end(why CloseReason) {
 	l.mu.Lock()
 	if l.ended {
@@ -74,11 +78,32 @@ func (l *lease) end(why CloseReason) {
 		return
 	}
 	l.ended = true
-	if l.why != "" && why != ReasonLeaked {
-		why = l.why
+	if l.why == "" || why == ReasonLeaked {
+		l.why = why
 	}
-	l.why = why
+	now := l.running == 0 || l.why != ""
+	l.given, why = now, l.why
 	l.mu.Unlock()
+	if now {
+		l.giveBack(why)
+	}
+}
+
+// finish ends a request within the borrow.
+func (l *lease) finish() {
+	l.mu.Lock()
+	l.running--
+	now := l.ended && l.running == 0 && !l.given
+	l.given = l.given || now
+	why := l.why
+	l.mu.Unlock()
+	if now {
+		l.giveBack(why)
+	}
+}
+
+// giveBack is the end of a lease.
+func (l *lease) giveBack(why CloseReason) {
 	if l.ours {
 		return
 	}
@@ -111,7 +136,8 @@ func (l *Session) CallTool(ctx context.Context, call Call) (*mcp.CallToolResult,
 		return nil, err
 	}
 	defer runtime.KeepAlive(l) // a lease in use isn't dropped
-	if err = l.usable(ctx); err == nil {
+	if err = l.begin(ctx); err == nil {
+		defer l.finish()
 		if err = ask(call.Check); err != nil {
 			l.spoil(ReasonServerClosed)
 		}
@@ -135,9 +161,12 @@ func (l *Session) CallTool(ctx context.Context, call Call) (*mcp.CallToolResult,
 // run makes one request within the borrow.
 func (l *Session) run(ctx context.Context, op string, request func() error) error {
 	defer runtime.KeepAlive(l) // a lease in use isn't dropped
-	if err := l.usable(ctx); err != nil {
+	if err := l.begin(ctx); err != nil {
 		return &opError{op: op, server: l.c.label, phase: phaseQueue, err: err}
 	}
+	defer l.finish()
+	l.c.current.begin("", 0)
+	defer l.c.current.end()
 	err := request()
 	if err == nil {
 		return nil
@@ -157,16 +186,28 @@ func (l *lease) spoil(why CloseReason) {
 	l.mu.Unlock()
 }
 
-// usable looks whether a request may be made: the lease is held, and the session
-// answers.
-func (l *lease) usable(ctx context.Context) error {
+// begin reports whether a request may be made: the lease is held, and the session
+// answers. When it may, finish follows.
+func (l *lease) begin(ctx context.Context) error {
 	l.mu.Lock()
 	ended, why := l.ended, l.why
+	if !ended {
+		l.running++
+	}
 	l.mu.Unlock()
-	switch {
-	case ended:
+	if ended {
 		return errEnded
-	case l.c.st.Cause() != nil:
+	}
+	err := l.usable(ctx, why)
+	if err != nil {
+		l.finish()
+	}
+	return err
+}
+
+func (l *lease) usable(ctx context.Context, why CloseReason) error {
+	switch {
+	case l.c.st.Cause() != nil && !l.ours:
 		return l.c.st.Cause()
 	case why != "", isClosed(l.c.lost):
 		return l.c.lostError(nil)

@@ -62,6 +62,8 @@ func (p *Pool) ToolList(ctx context.Context, srv Server, want Borrow) (*ToolList
 	defer func() { p.endVisit(ctx, c, why) }()
 	visit, cancel := context.WithTimeout(ctx, maxVisit)
 	defer cancel()
+	c.current.begin("", 0)
+	defer c.current.end()
 	list, err := c.toolList(visit)
 	why = ""
 	if err == nil {

@@ -220,3 +220,10 @@ func (c *Conn) Close() error {
 	c.streams.Wait()
 	return err
 }
+
+// CloseBy is Close with another end of the time for it.
+func (c *Conn) CloseBy(deadline time.Time) error {
+	err := c.child.CloseBy(deadline)
+	c.streams.Wait()
+	return err
+}

@@ -245,11 +245,13 @@ func (c *Conn) Ending() context.Context { return c.ctx }
 // *[proc.LeftError].
 //
 // All callers wait for the one that came first, and get its error.
-func (c *Conn) Close() error {
+func (c *Conn) Close() error { return c.CloseBy(time.Now().Add(c.cfg.CloseTimeout)) }
+
+// CloseBy is Close with another end of the time for it.
+func (c *Conn) CloseBy(deadline time.Time) error {
 	c.closing.Do(func() {
-		deadline := time.Now().Add(c.cfg.CloseTimeout)
 		c.finish(c.death(ErrClosed))
-		c.flushOut(min(flushTime, c.cfg.CloseTimeout/4))
+		c.flushOut(min(flushTime, time.Until(deadline)/4))
 		c.seal()
 		c.closeErr = c.proc.Stop(time.Until(deadline))
 		<-c.read
