@@ -45,7 +45,7 @@ func (p *Pool) ListTools(ctx context.Context, srv Server, want Borrow) ([]mcp.To
 // state, and no process that isn't used. Servers at a URL get a session for the listing
 // alone.
 //
-// Its answer is waited for for 30 seconds, so that a server that doesn't list keeps the
+// Its answer is awaited for 30 seconds, so that a server that doesn't list keeps the
 // callers of its session waiting no longer than that. The time for its start doesn't
 // count. A server whose cursor doesn't move on gets an error rather than a loop. The list fails
 // with [ErrServerClosed] too when the session that it is asked of is closed with its
