@@ -192,7 +192,7 @@ func (ls *listings) changed(label, scope string) {
 	now := time.Now()
 	for _, same := range ls.byKey {
 		for _, l := range same {
-			if l.label != label || l.scope != "" && l.scope != scope {
+			if !l.isOf(label) || l.scope != "" && l.scope != scope {
 				continue
 			}
 			l.varies = l.varies || l.scope == "" && scope != ""

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"hash/maphash"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -45,12 +46,12 @@ const (
 // listing is what is known of the tools of one configuration, in one scope or, with an
 // empty one, in general.
 type listing struct {
-	server mcppool.Server // never changes, nor do the next three
+	server mcppool.Server // never changes, nor do the next two
 	scope  string
-	label  string
 	key    uint64
 
 	// The fields below are protected by listings.mu.
+	labels []string  // by which the pool may call the server
 	tools  *toolList // nil before the first listing has ended
 	at     time.Time // when it ended
 	stale  bool      // the server said that its tools have changed
@@ -229,18 +230,33 @@ func (ls *listings) findLocked(server *mcppool.Server, scope string, now time.Ti
 	key := ls.hash(server)
 	general := ls.lookLocked(key, server, "")
 	if general == nil {
-		general = ls.addLocked(&listing{server: *server, label: server.String(), key: key})
+		general = ls.addLocked(&listing{server: *server, labels: []string{server.String()}, key: key})
 	}
 	general.used = now
+	if server.Name != "" && !slices.Contains(general.labels, server.String()) && len(general.labels) < maxLabels {
+		general.labels = append(general.labels, server.String()) // another entry of the same configuration
+	}
 	if scope == "" || !general.varies {
 		return general
 	}
 	own := ls.lookLocked(key, server, scope)
 	if own == nil {
-		own = ls.addLocked(&listing{server: *server, scope: scope, label: general.label, key: key})
+		own = ls.addLocked(&listing{server: *server, scope: scope, labels: general.labels, key: key})
 	}
 	own.used = now
 	return own
+}
+
+// maxLabels bounds under how many names one configuration is known.
+const maxLabels = 16
+
+// isOf reports whether a server of that label may be l's. A name may have digits behind
+// it, while another server has it too. The caller must hold listings.mu.
+func (l *listing) isOf(label string) bool {
+	return slices.ContainsFunc(l.labels, func(own string) bool {
+		digits, numbered := strings.CutPrefix(label, own+"-")
+		return label == own || numbered && !strings.Contains(digits, "-")
+	})
 }
 
 func (ls *listings) lookLocked(key uint64, server *mcppool.Server, scope string) *listing {

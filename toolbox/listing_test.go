@@ -197,6 +197,27 @@ func TestAConversationSeesTheToolsOfItsOwnSession(t *testing.T) {
 	})
 }
 
+func TestANoticeIsMatchedByEveryNameThatAServerHas(t *testing.T) {
+	for _, label := range []string{"one", "two", "two-0123456789ab"} {
+		synctest.Test(t, func(t *testing.T) {
+			f := &fakes{}
+			router := toolbox.NewRouter(toolbox.Handlers{})
+			named := func(name string) toolbox.Entry {
+				return toolbox.Entry{ID: name, Server: mcppool.Server{Name: name, Command: "s"}}
+			}
+			b := boxOf(t, newPool(t, f), static(t, named("one"), named("two")), &toolbox.Options{Router: router})
+			tools(t, b)
+			require.Equal(t, 1, f.listed())
+			n := mcp.JSONRPCNotification{}
+			n.Method = mcp.MethodNotificationToolsListChanged
+			router.PoolHandlers().Notification(mcppool.Origin{Server: label}, n)
+			router.PoolHandlers().Notification(mcppool.Origin{Server: "another"}, n)
+			tools(t, b)
+			require.Equal(t, 2, f.listed())
+		})
+	}
+}
+
 func TestAServerWithoutToolsHasNone(t *testing.T) {
 	f := &fakes{list: func(context.Context, string) ([]mcp.Tool, error) {
 		return nil, &mcppool.RPCError{Code: -32601, Message: "method not found"}
