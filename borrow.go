@@ -247,7 +247,7 @@ func (c *conn) awaitPlace(ctx context.Context) (err error) {
 		return c.st.Refusal()
 	default:
 	}
-	defer func(end func(error)) { end(err) }(c.wait(ctx, WaitLimit))
+	defer func(end func(error) error) { err = end(err) }(c.wait(ctx, WaitLimit))
 	var tooLong <-chan time.Time
 	if d := c.pool.maxWaitNow(); d > 0 {
 		timer := time.NewTimer(d)
@@ -278,7 +278,7 @@ func (p *Pool) maxWaitNow() time.Duration {
 // connect may tie: the close wins over the connect in usable, and ctx over
 // neither, since what it would waste is there.
 func (c *conn) awaitConnect(ctx context.Context) (err error) {
-	defer func(end func(error)) { end(err) }(c.wait(ctx, WaitConnect))
+	defer func(end func(error) error) { err = end(err) }(c.wait(ctx, WaitConnect))
 	select {
 	case <-c.ready:
 		return c.connectErr
@@ -299,7 +299,7 @@ func (c *conn) awaitTurn(ctx context.Context, w *turn.Place) (err error) {
 	case <-w.Called():
 	default:
 		end := c.wait(ctx, WaitTurn)
-		defer func() { end(err) }()
+		defer func() { err = end(err) }()
 		for lost, called := c.st.Done(), false; !called; {
 			select {
 			case <-w.Called():

@@ -269,7 +269,7 @@ func (p *Pool) Prewarm(ctx context.Context, srv Server, n int) error {
 		case <-c.st.Killed():
 			return wrap("prewarm", &srv, phaseQueue, c.st.Cause())
 		case <-ctx.Done():
-			return wrap("prewarm", &srv, phaseQueue, ctx.Err())
+			return wrap("prewarm", &srv, phaseQueue, c.waitError(WaitConnect, p.now()-c.st.Opened, ctx.Err()))
 		}
 	}
 	if err != nil {
