@@ -40,6 +40,10 @@ type Call struct {
 	// server, where it is this call's turn. It needs a client that passes
 	// notifications on, as the default one does.
 	OnProgress func(mcp.ProgressNotification)
+	// Served, unless it is nil, is set to the session that the call went to, before
+	// the call returns. A caller that sees another SessionID than at its last call
+	// in the scope knows that the state which it left is gone.
+	Served *Origin
 }
 
 // request makes the request of a call. Arguments is what the caller gave, for
@@ -168,6 +172,9 @@ func (c *current) get() (tool string, since moment) {
 func (c *conn) call(ctx context.Context, req *mcp.CallToolRequest, call *Call) (res *mcp.CallToolResult, err error, done callEnd) {
 	t := &c.pool.trace
 	begun := c.pool.now()
+	if call.Served != nil {
+		*call.Served = c.borrowedOrigin()
+	}
 	c.current.begin(call.Tool, begun)
 	defer c.current.end()
 	if t.CallBegin != nil {

@@ -21,6 +21,7 @@ type fakes struct {
 	connectErr  error         // what a connect ends with
 	call        func(ctx context.Context, c *fake, req mcp.CallToolRequest) (*mcp.CallToolResult, error)
 	list        func(req mcp.ListToolsRequest) (*mcp.ListToolsResult, error)
+	listCtx     func(ctx context.Context) error // what a listing waits for, and ends with
 	closeTime   time.Duration
 
 	mu      sync.Mutex
@@ -122,7 +123,12 @@ func (c *fake) sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-func (c *fake) ListTools(_ context.Context, req mcp.ListToolsRequest) (*mcp.ListToolsResult, error) {
+func (c *fake) ListTools(ctx context.Context, req mcp.ListToolsRequest) (*mcp.ListToolsResult, error) {
+	if c.f.listCtx != nil {
+		if err := c.f.listCtx(ctx); err != nil {
+			return nil, err
+		}
+	}
 	if c.f.list != nil {
 		return c.f.list(req)
 	}

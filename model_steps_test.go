@@ -200,7 +200,7 @@ func (w *modelWorld) step(wg *sync.WaitGroup, s *modelStep) {
 		p.CloseCommand(srv)
 	case stepScope:
 		mine := func(rec *modelCall) bool {
-			return rec.scope == s.Scope && s.Scope != "" && modelServers[rec.server].Policy.Mode != mcppool.Shared
+			return rec.kind != stepList && rec.scope == s.Scope && s.Scope != "" && modelServers[rec.server].Policy.Mode != mcppool.Shared
 		}
 		for i := range modelServers {
 			w.closing(i, mine)
@@ -320,7 +320,11 @@ func (w *modelWorld) begin(s *modelStep, plan modelCallPlan, lease *modelCall) *
 
 // context is the ctx of a call, of which the world knows when it ends.
 func (rec *modelCall) context(parent context.Context) (context.Context, func()) {
-	ctx, cancel := context.WithDeadline(context.WithValue(parent, modelScope{}, rec.scope), rec.deadline)
+	scope := rec.scope
+	if rec.kind == stepList {
+		scope = "" // what it starts is nobody's
+	}
+	ctx, cancel := context.WithDeadline(context.WithValue(parent, modelScope{}, scope), rec.deadline)
 	if rec.cancelAt.IsZero() {
 		return ctx, cancel
 	}

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"slices"
 	"strconv"
 	"sync"
@@ -207,17 +206,6 @@ func (p *Pool) callIn(ctx context.Context, c *conn, req *mcp.CallToolRequest, ca
 	return res, sent, err
 }
 
-// ListTools lists the tools of srv, all pages of them, as the session of want.Scope
-// sees them. It borrows the session as [Pool.CallTool] does. A server whose
-// cursor doesn't move on gets an error rather than a loop.
-func (p *Pool) ListTools(ctx context.Context, srv Server, want Borrow) (tools []mcp.Tool, err error) {
-	err = p.lend(ctx, &srv, want, "tools/list", func(_ context.Context, l *Session) error {
-		tools, err = l.ListTools(ctx)
-		return err
-	})
-	return tools, err
-}
-
 // Do borrows the session of (srv, want.Scope) as [Pool.CallTool] does and runs f with
 // it: calls that f makes are not interleaved with others of the scope. The ctx
 // that f gets ends with the caller's, and when the session is closed
@@ -391,29 +379,5 @@ func (p *Pool) refuse(end func(*poolstate.Session)) {
 	p.state.Refuse()
 	for s := range p.state.All {
 		end(s)
-	}
-}
-
-// listTools follows the pages of tools/list.
-func (c *conn) listTools(ctx context.Context) ([]mcp.Tool, error) {
-	var (
-		tools []mcp.Tool
-		req   mcp.ListToolsRequest
-		seen  = map[mcp.Cursor]bool{"": true}
-	)
-	for {
-		page, err := c.client.ListTools(ctx, req)
-		if err != nil {
-			return nil, err
-		}
-		tools = append(tools, page.Tools...)
-		if page.NextCursor == "" {
-			return tools, nil
-		}
-		if seen[page.NextCursor] {
-			return nil, fmt.Errorf("tools/list gave the same cursor again after %d tools", len(tools))
-		}
-		seen[page.NextCursor] = true
-		req.Params.Cursor = page.NextCursor
 	}
 }

@@ -44,6 +44,9 @@ func serveRaw() {
 		case "server/discover":
 			fmt.Printf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"what?"}}`+"\n", req.ID)
 			continue
+		case "tools/list":
+			result = `{"tools":[{"name":"t","inputSchema":{"type":"object","anyOf":[{"required":["a"]}],"x":12345678901234567890}},` +
+				`{"name":"odd","inputSchema":7},{"inputSchema":{}}]}`
 		case "tools/call":
 			result = string(req.Params.Arguments.Result)
 			for _, n := range req.Params.Arguments.Before {

@@ -158,16 +158,6 @@ func (l *Session) CallTool(ctx context.Context, call Call) (*mcp.CallToolResult,
 	return res, err
 }
 
-// ListTools lists all tools, as [Pool.ListTools] does.
-func (l *Session) ListTools(ctx context.Context) ([]mcp.Tool, error) {
-	var tools []mcp.Tool
-	err := l.run(ctx, "tools/list", func() (err error) {
-		tools, err = l.c.listTools(ctx)
-		return err
-	})
-	return tools, err
-}
-
 // run makes one request within the borrow.
 func (l *Session) run(ctx context.Context, op string, request func() error) error {
 	defer runtime.KeepAlive(l) // a lease in use isn't dropped

@@ -1,6 +1,7 @@
 package toolbox
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -67,6 +68,13 @@ func (e *Entry) unusable() error {
 		return &ServerError{Server: e.ID, Err: e.Err}
 	}
 	return nil
+}
+
+// server is what the pool is given: a server whose name for people is the entry's.
+func (e *Entry) server() mcppool.Server {
+	s := e.Server
+	s.Name = cmp.Or(s.Name, e.ID)
+	return s
 }
 
 func (e *Entry) usable() bool { return !e.Disabled && e.Err == nil }

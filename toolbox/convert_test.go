@@ -3,6 +3,8 @@ package toolbox_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -44,7 +46,7 @@ func TestToolsTakeTheFormsThatModelAPIsWant(t *testing.T) {
 		require.JSONEq(t, "["+c.anthropic+"]", string(anthropic))
 	}
 	raw := toolbox.Tool{Name: "n", Spec: &mcp.Tool{Name: "n", RawInputSchema: json.RawMessage(`{"type":"object","properties":{"a":{}},"anyOf":[{}]}`)}}
-	require.Equal(t, map[string]any{"type": "object", "properties": map[string]any{"a": map[string]any{}}, "anyOf": []any{map[string]any{}}}, raw.Anthropic()["input_schema"])
+	require.Equal(t, map[string]any{"type": "object", "properties": map[string]any{"a": map[string]any{}}}, raw.Anthropic()["input_schema"])
 	broken := toolbox.Tool{Name: "n", Spec: &mcp.Tool{Name: "n", RawInputSchema: json.RawMessage(`true`)}}
 	require.Equal(t, map[string]any{"type": "object", "properties": map[string]any{}}, broken.Anthropic()["input_schema"])
 }
@@ -53,4 +55,58 @@ func TestNoToolsAreAnEmptyListRatherThanNull(t *testing.T) {
 	b, err := json.Marshal(new(toolbox.ToolSet).OpenAI())
 	require.NoError(t, err)
 	require.Equal(t, "[]", string(b))
+}
+
+func boxWith(t *testing.T, f *fakes, tools ...mcp.Tool) *toolbox.Box {
+	t.Helper()
+	f.list = func(context.Context, string) ([]mcp.Tool, error) { return tools, nil }
+	return newBox(t, f, nil, "s")
+}
+
+func TestPropertiesUnderNewNamesReachTheServerUnderTheirOwn(t *testing.T) {
+	schema := json.RawMessage(`{"type":"object","properties":{"$filter":{"type":"string"},"body[name]":{"type":"object","properties":{"@id":{}}}}}`)
+	for _, listed := range []bool{true, false} {
+		f := &fakes{}
+		b := boxWith(t, f, mcp.Tool{Name: "t", RawInputSchema: schema})
+		if listed {
+			set := tools(t, b)
+			require.Contains(t, set.Tools[0].Anthropic()["input_schema"].(map[string]any)["properties"], "filter_0c097d40")
+			require.Equal(t, toolbox.Change{
+				Tool: "mcp__s__t", Path: "/properties/$filter", What: "renamed to filter_0c097d40",
+				Why: "the API takes only names of 1 to 64 letters, digits, _, . and -",
+			}, set.Changes(toolbox.APIAnthropic)[1])
+			require.Empty(t, set.Changes(toolbox.APIOpenAI))
+		}
+		require.NoError(t, dispatch(t, b, "mcp__s__t", `{"filter_0c097d40":"a","body_name_69902ca2":{"id_c1664cb8":1}}`).Err)
+		require.Equal(t, []string{`s t {"$filter":"a","body[name]":{"@id":1}}`}, f.served())
+	}
+}
+
+func TestWhatAnAPITakesNoMoreOfIsCutOrLeftOutAndSaid(t *testing.T) {
+	long := mcp.Tool{Name: "a", Description: strings.Repeat("x", 1025), RawInputSchema: json.RawMessage(`{}`)}
+	all := []mcp.Tool{long}
+	for i := range 129 {
+		all = append(all, mcp.NewTool(fmt.Sprintf("b%03d", i)))
+	}
+	set := tools(t, boxWith(t, &fakes{}, all...))
+	require.Len(t, set.Tools, 130)
+	require.Len(t, set.OpenAI(), 128)
+	require.Len(t, set.Anthropic(), 130)
+	require.Equal(t, []toolbox.Change{
+		{Tool: "mcp__s__a", What: "the description was cut", Why: "the API takes 1024 characters"},
+		{Tool: "mcp__s__b127", What: "left out", Why: "the API takes 128 tools"},
+		{Tool: "mcp__s__b128", What: "left out", Why: "the API takes 128 tools"},
+	}, set.Changes(toolbox.APIOpenAI))
+	require.Empty(t, set.Changes(toolbox.APIAnthropic))
+}
+
+func TestGeminiGetsFunctionDeclarations(t *testing.T) {
+	set := tools(t, boxWith(t, &fakes{},
+		mcp.Tool{Name: "a", RawInputSchema: json.RawMessage(`{"type":"object","properties":{"n":{"type":["integer","null"]}},"additionalProperties":false}`)},
+		mcp.Tool{Name: "b", Description: "Does b.", RawInputSchema: json.RawMessage(`{"type":"object"}`)}))
+	got, err := json.Marshal(set.Gemini())
+	require.NoError(t, err)
+	require.JSONEq(t, `[
+		{"name":"mcp__s__a","description":"mcp__s__a","parameters":{"type":"object","properties":{"n":{"type":"integer","nullable":true}}}},
+		{"name":"mcp__s__b","description":"Does b."}]`, string(got))
 }

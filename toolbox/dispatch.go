@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcppool/mcppool"
 	"github.com/mcppool/mcppool/internal/jsonscan"
+	"github.com/mcppool/mcppool/internal/modelapi"
 )
 
 // Conversation says whose state a call meets: the same conversation finds the
@@ -45,6 +46,9 @@ type Output struct {
 	Server, Tool string
 	// Result is the result as the server gave it; nil when there is none.
 	Result *mcp.CallToolResult
+	// Fresh says that the conversation's last call of the server met another session,
+	// which has ended since: what it held is gone. Text says so too.
+	Fresh bool
 }
 
 // The errors of calls for which nothing was started.
@@ -108,6 +112,9 @@ func (b *Box) DispatchAll(ctx context.Context, calls []ToolCall, conv Conversati
 }
 
 func (b *Box) dispatch(ctx context.Context, call *ToolCall, conv Conversation) Output {
+	if call.Name == SearchTool && b.opts.Search != nil {
+		return b.dispatchSearch(ctx, call, conv)
+	}
 	serverPart, toolPart, ok := splitName(call.Name)
 	if !ok {
 		return failed("", call.Name, ErrBadName, 0)
@@ -122,28 +129,77 @@ func (b *Box) dispatch(ctx context.Context, call *ToolCall, conv Conversation) O
 	}
 	ctx, budget, cancel := b.budget(ctx, &entry)
 	defer cancel()
-	tool, err := b.tool(ctx, &entry, toolPart, args)
+	scope := conv.Scope()
+	tool, args, err := b.tool(ctx, &entry, wanted{part: toolPart, args: args, scope: scope})
 	if err != nil {
 		return failed(entry.ID, tool, err, budget)
 	}
-	c := mcppool.Call{Tool: tool, Args: args, Scope: conv.Scope(), Check: b.check(ctx, &entry, tool)}
+	var from mcppool.Origin
+	c := mcppool.Call{Tool: tool, Args: args, Scope: scope, Check: b.check(ctx, &entry, tool), Served: &from}
 	if onProgress := b.opts.OnProgress; onProgress != nil {
 		c.OnProgress = func(n mcp.ProgressNotification) { onProgress(conv, *call, n) }
 	}
-	res, err := b.caller.CallTool(ctx, entry.Server, c)
-	if err != nil {
-		if errors.Is(err, mcppool.ErrServerClosed) {
-			b.closeReplaced(ctx, &entry)
-		}
-		return failed(entry.ID, tool, err, budget)
+	res, err := b.caller.CallTool(ctx, entry.server(), c)
+	out := b.output(ctx, &entry, outcome{tool: tool, res: res, err: err, budget: budget})
+	if b.isFresh(&entry, from) {
+		out.Fresh = true
+		out.Text += freshNote
 	}
-	if res.ResultType == mcp.ResultTypeInputRequired {
-		return failed(entry.ID, tool, ErrInputRequired, budget)
-	}
-	return Output{Content: ReadResult(res, b.opts.Limits), Server: entry.ID, Tool: tool, Result: res}
+	return out
 }
 
-var errNotObject = errors.New("not a JSON object")
+// outcome is what became of a call.
+type outcome struct {
+	tool   string
+	res    *mcp.CallToolResult
+	err    error
+	budget time.Duration
+}
+
+func (b *Box) output(ctx context.Context, e *Entry, o outcome) Output {
+	if o.err != nil {
+		if errors.Is(o.err, mcppool.ErrServerClosed) {
+			b.closeReplaced(ctx, e)
+		}
+		return failed(e.ID, o.tool, o.err, o.budget)
+	}
+	if o.res.ResultType == mcp.ResultTypeInputRequired {
+		return failed(e.ID, o.tool, ErrInputRequired, o.budget)
+	}
+	return Output{Content: ReadResult(o.res, b.opts.Limits), Server: e.ID, Tool: o.tool, Result: o.res}
+}
+
+// freshNote is said to the model once, behind the first result of a session that is not
+// the one that it has talked to before.
+const freshNote = "\n[This MCP server was started anew since the last call of it: what it held then, such as open pages, variables and logins, is gone.]"
+
+// isFresh notes which session served a call, and reports whether it is another one than
+// that of the conversation's last call. Those of servers that keep no state by
+// conversation don't count.
+func (b *Box) isFresh(e *Entry, from mcppool.Origin) bool {
+	if from.SessionID == "" || from.Scope == "" || from.HTTP || e.Server.Policy.Mode == mcppool.Shared {
+		return false
+	}
+	if !b.talks.served(e.ID, from) {
+		return false
+	}
+	b.listings.replaced(&e.Server, from.Scope)
+	return true
+}
+
+// dispatchSearch answers a call of the box's own [SearchTool].
+func (b *Box) dispatchSearch(ctx context.Context, call *ToolCall, conv Conversation) Output {
+	set, err := b.allTools(ctx, conv, false)
+	if err != nil {
+		return failed("", SearchTool, err, 0)
+	}
+	return b.search(set, call.Args, conv)
+}
+
+var (
+	errNotObject = errors.New("not a JSON object")
+	errNoQuery   = errors.New("query is not a text")
+)
 
 // checkArgs gives the arguments as they are sent. What isn't an object is
 // refused before anything is looked up.
@@ -201,41 +257,78 @@ func (b *Box) budget(ctx context.Context, e *Entry) (context.Context, time.Durat
 	return ctx, timeout, cancel
 }
 
-// tool finds the tool that a name's tool part stands for, and whether it may be
-// called. It asks the server only for a name that can't be read otherwise. On an
-// error it gives the name as far as it is known.
-func (b *Box) tool(ctx context.Context, e *Entry, part string, args json.RawMessage) (string, error) {
-	tool := part
-	if isHashed(part) {
-		list := b.listings.get(ctx, &e.Server)
-		if list.err != nil {
-			return part, list.err
+// wanted is a call as a model wrote it.
+type wanted struct {
+	part  string // of the name, for the tool
+	args  json.RawMessage
+	scope string
+}
+
+// tool finds the tool that a name's tool part stands for, whether it may be called, and
+// its arguments as the server knows them. It asks the server only for what can't be read
+// otherwise. On an error it returns the name as far as it is known.
+func (b *Box) tool(ctx context.Context, e *Entry, call wanted) (tool string, args json.RawMessage, err error) {
+	tool, args = call.part, call.args
+	if isHashed(call.part) {
+		var spec *mcp.Tool
+		if spec, err = b.hashedTool(ctx, e, call); err != nil {
+			return tool, nil, err
 		}
-		i := findTool(list.tools, func(t *mcp.Tool) bool { return toolPartIs(serverPart(e.ID), part, t.Name) })
-		if i < 0 {
-			return part, ErrUnknownTool
-		}
-		tool = list.tools[i].Name
+		tool = spec.Name
 	}
 	if !e.allows(tool) {
-		return tool, ErrToolDenied
+		return tool, nil, ErrToolDenied
 	}
+	renamed := modelapi.HasRenamed(args)
+	if !renamed && b.opts.Validate == nil {
+		return tool, args, nil
+	}
+	is := func(t *mcp.Tool) bool { return t.Name == tool }
+	spec := b.listings.cached(&e.Server, call.scope, is)
+	if spec == nil && renamed {
+		server := e.server()
+		list := b.listings.get(ctx, &server)
+		if i := findTool(list.tools, is); i >= 0 {
+			spec = &list.tools[i]
+		}
+	}
+	if spec == nil {
+		return tool, args, nil
+	}
+	if renamed {
+		args = modelapi.Restore(args, inputSchema(spec))
+	}
+	return tool, args, b.validate(spec, args)
+}
+
+func (b *Box) validate(spec *mcp.Tool, args json.RawMessage) error {
 	if b.opts.Validate == nil {
-		return tool, nil
+		return nil
 	}
-	list := b.listings.cached(&e.Server)
-	if list == nil {
-		return tool, nil
+	if args == nil {
+		args = json.RawMessage("{}")
 	}
-	if i := findTool(list.tools, func(t *mcp.Tool) bool { return t.Name == tool }); i >= 0 {
-		if args == nil {
-			args = json.RawMessage("{}")
-		}
-		if err := b.opts.Validate(&list.tools[i], args); err != nil {
-			return tool, &ArgsError{Err: err}
-		}
+	if err := b.opts.Validate(spec, args); err != nil {
+		return &ArgsError{Err: err}
 	}
-	return tool, nil
+	return nil
+}
+
+// hashedTool finds the tool whose name is written as a hash.
+func (b *Box) hashedTool(ctx context.Context, e *Entry, call wanted) (*mcp.Tool, error) {
+	is := func(t *mcp.Tool) bool { return toolPartIs(serverPart(e.ID), call.part, t.Name) }
+	if spec := b.listings.cached(&e.Server, call.scope, is); spec != nil {
+		return spec, nil
+	}
+	server := e.server()
+	list := b.listings.get(ctx, &server)
+	if i := findTool(list.tools, is); i >= 0 {
+		return &list.tools[i], nil
+	}
+	if list.err != nil {
+		return nil, list.err
+	}
+	return nil, ErrUnknownTool
 }
 
 func findTool(tools []mcp.Tool, is func(*mcp.Tool) bool) int {

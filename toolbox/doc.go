@@ -1,5 +1,5 @@
 // Package toolbox presents many MCP servers as one set of tools for an agent
-// loop: [Box.Tools] lists them under names that model APIs accept, and
+// loop: [Box.ToolsFor] lists them in the form that model APIs accept, and
 // [Box.Dispatch] runs whatever the model called, in the session that belongs to
 // the conversation, and answers with text for the model.
 //
@@ -13,5 +13,5 @@
 // configuration nor what a server wrote to stderr; those are in Output.Err, for
 // logs.
 //
-// A box needs no closing; the pool under it does, and so does a watched catalog.
+// Tools are listed in the background: [Box.Close] ends that, before the pool's Close.
 package toolbox

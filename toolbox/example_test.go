@@ -31,8 +31,9 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
+	defer box.Close()
 
-	// For the model: tools.OpenAI() or tools.Anthropic().
+	// For the model: tools.OpenAI(), tools.Anthropic() or tools.Gemini().
 	ctx := context.Background()
 	tools, err := box.Tools(ctx)
 	if err != nil {

@@ -21,3 +21,12 @@ func Listings(b *Box) int {
 	}
 	return n
 }
+
+const MaxTalks = maxTalks
+
+// Talks counts the conversations of which something is remembered.
+func Talks(b *Box) int {
+	b.talks.mu.Lock()
+	defer b.talks.mu.Unlock()
+	return len(b.talks.byScope)
+}

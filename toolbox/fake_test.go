@@ -18,6 +18,7 @@ import (
 type fakes struct {
 	connect func(ctx context.Context, name string) error
 	list    func(ctx context.Context, name string) ([]mcp.Tool, error)
+	listOf  func(c *fake) []mcp.Tool
 	call    func(ctx context.Context, c *fake, req mcp.CallToolRequest) (*mcp.CallToolResult, error)
 
 	mu    sync.Mutex
@@ -55,7 +56,7 @@ func (f *fakes) count(m *map[string]int, name string, n int) {
 }
 
 func (f *fakes) dialed(name string) int { return f.get(&f.dials, name) }
-func (f *fakes) listed(name string) int { return f.get(&f.lists, name) }
+func (f *fakes) listed() int            { return f.get(&f.lists, "s") }
 func (f *fakes) opened(name string) int { return f.get(&f.open, name) }
 
 func (f *fakes) get(m *map[string]int, name string) int {
@@ -82,6 +83,9 @@ func (c *fake) CallTool(ctx context.Context, req mcp.CallToolRequest) (*mcp.Call
 
 func (c *fake) ListTools(ctx context.Context, _ mcp.ListToolsRequest) (*mcp.ListToolsResult, error) {
 	c.f.count(&c.f.lists, c.name, 1)
+	if c.f.listOf != nil {
+		return &mcp.ListToolsResult{Tools: c.f.listOf(c)}, nil
+	}
 	if c.f.list == nil {
 		return &mcp.ListToolsResult{Tools: []mcp.Tool{mcp.NewTool("echo", mcp.WithDescription("of "+c.name))}}, nil
 	}
@@ -127,8 +131,15 @@ func newPool(t testing.TB, f *fakes) *mcppool.Pool {
 // commands are the ids.
 func newBox(t testing.TB, f *fakes, opts *toolbox.Options, ids ...string) *toolbox.Box {
 	t.Helper()
-	b, err := toolbox.New(newPool(t, f), static(t, entries(ids...)...), opts)
+	return boxOf(t, newPool(t, f), static(t, entries(ids...)...), opts)
+}
+
+// boxOf makes a box that the test's end closes.
+func boxOf(t testing.TB, pool toolbox.Caller, c toolbox.Catalog, opts *toolbox.Options) *toolbox.Box {
+	t.Helper()
+	b, err := toolbox.New(pool, c, opts)
 	require.NoError(t, err)
+	t.Cleanup(func() { b.Close() })
 	return b
 }
 

@@ -3,8 +3,10 @@ package toolbox
 import (
 	"context"
 	"encoding/binary"
-	"fmt"
+	"errors"
 	"hash/maphash"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -13,128 +15,271 @@ import (
 	"github.com/mcppool/mcppool"
 )
 
-// listings keeps the tools that servers have listed, by configuration: what a
-// server offers doesn't depend on the conversation.
+// listings keeps the tools that servers have listed: by configuration, and besides by
+// scope for those whose sessions differ in what they offer.
 type listings struct {
 	caller Caller
 	opts   *Options
 	seed   maphash.Seed
+	slots  chan struct{} // taken by listings that may start a server
+
+	life context.Context // of the flights
+	end  context.CancelFunc
+	wg   sync.WaitGroup // of the flights; added to only under mu, and never once life has ended
 
 	mu    sync.Mutex // protects the fields below, and those of listing and flight that say so
 	byKey map[uint64][]*listing
 	count int
 }
 
-// maxListings bounds what is remembered of configurations; beyond it the least
-// recently used one goes.
-const maxListings = 1024
+const (
+	// maxListings bounds what is remembered; beyond it the least recently used one goes.
+	maxListings = 1024
+	// listAtOnce bounds the listings that start a server at a time, so that many
+	// servers don't all become late together.
+	listAtOnce = 8
+	// busyStart is how long a start may keep others waiting: one that takes longer waits
+	// for something itself.
+	busyStart = 10 * time.Second
+)
 
-// listing is what is known of one configuration's tools.
+// listing is what is known of the tools of one configuration, in one scope or, with an
+// empty one, in general.
 type listing struct {
-	server mcppool.Server // never changes
-	label  string         // never changes
-	key    uint64         // never changes
+	server mcppool.Server // never changes, nor do the next two
+	scope  string
+	key    uint64
 
 	// The fields below are protected by listings.mu.
+	labels []string  // by which the pool may call the server
 	tools  *toolList // nil before the first listing has ended
-	stale  bool      // tools have changed since they were listed
-	flight *flight   // the listing under way
+	at     time.Time // when it ended
+	stale  bool      // the server said that its tools have changed
+	fails  int       // listings that failed in a row
+	quiet  time.Duration
+	varies bool // some session has changed its own tools
+	flight *flight
 	used   time.Time
 }
 
-// toolList is what one listing gave. It never changes.
+// toolList is the outcome of a listing. It never changes. One that failed has the tools
+// of the last one that didn't.
 type toolList struct {
-	tools []mcp.Tool
-	err   error
-	at    time.Time
+	tools   []mcp.Tool
+	skipped []mcppool.SkippedTool
+	err     error
 }
 
-// flight is one listing under way, for all that wait for it. The last to leave
-// before it has ended aborts it and waits for its end.
-type flight struct {
-	done   chan struct{} // closed behind result
-	cancel context.CancelFunc
-	result *toolList
-
-	// The fields below are protected by listings.mu.
-	waiters  int
-	outdated bool // the tools changed after it began
-}
+// ErrListing says that a server's tools aren't known yet: it is still being asked.
+var ErrListing = errors.New("toolbox: the tools are still being listed")
 
 func newListings(caller Caller, opts *Options) *listings {
-	return &listings{caller: caller, opts: opts, seed: maphash.MakeSeed(), byKey: make(map[uint64][]*listing)}
+	ls := &listings{
+		caller: caller, opts: opts, seed: maphash.MakeSeed(),
+		slots: make(chan struct{}, listAtOnce), byKey: make(map[uint64][]*listing),
+	}
+	ls.life, ls.end = context.WithCancel(context.Background())
+	return ls
 }
 
-// get gives the tools of a server, from the cache or by asking it. A failure is
-// in the list.
+// close ends the flights and waits for them. No more begin.
+func (ls *listings) close() {
+	ls.mu.Lock()
+	ls.end()
+	ls.mu.Unlock()
+	ls.wg.Wait()
+}
+
+// ask says whose tools are wanted.
+type ask struct {
+	scope string // empty for the tools in general
+	anew  bool   // what is known doesn't do
+}
+
+// of returns what is known of the entries' tools, nil for those that are disabled. Where
+// nothing is known yet it waits, for as long as ListWait and ctx allow; for news of a
+// change it waits for a moment.
+func (ls *listings) of(ctx context.Context, entries []Entry, want ask) []*toolList {
+	found := make([]*listing, len(entries))
+	flights := make([]*flight, len(entries))
+	lists := make([]*toolList, len(entries))
+	now := time.Now()
+	ls.mu.Lock()
+	for i := range entries {
+		if !entries[i].usable() {
+			continue
+		}
+		server := entries[i].server()
+		found[i] = ls.findLocked(&server, want.scope, now)
+		flights[i] = ls.renewLocked(ctx, found[i], want.anew, now)
+		lists[i] = found[i].tools
+	}
+	ls.mu.Unlock()
+	if !slices.ContainsFunc(flights, func(f *flight) bool { return f != nil }) {
+		return lists
+	}
+
+	long, stopLong := bounded(ctx, ls.opts.listWait())
+	defer stopLong()
+	news, stopNews := bounded(long, newsWait)
+	defer stopNews()
+	for i, f := range flights {
+		if f == nil {
+			continue
+		}
+		enough := long.Done()
+		if lists[i] != nil && !want.anew {
+			enough = news.Done()
+		}
+		lists[i] = ls.await(ctx, found[i], f, enough)
+	}
+	return lists
+}
+
+// newsWait is how long Tools waits for the tools of a server that has just said that
+// they have changed: it is alive, and answers at once if it ever does.
+const newsWait = time.Second
+
+func bounded(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	if d < 0 {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, d)
+}
+
+// await returns what is known of l once f has ended, or enough is over, which ends no
+// later than the caller's ctx.
+func (ls *listings) await(ctx context.Context, l *listing, f *flight, enough <-chan struct{}) *toolList {
+	select {
+	case <-f.done:
+	case <-enough:
+	}
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	switch {
+	case l.tools != nil:
+		return l.tools
+	case ctx.Err() != nil:
+		return &toolList{err: errors.Join(ErrListing, ctx.Err())}
+	default:
+		return &toolList{err: ErrListing}
+	}
+}
+
+// get returns the tools of a server as they are known, or asks for them. A failure is in
+// the list.
 func (ls *listings) get(ctx context.Context, server *mcppool.Server) *toolList {
 	now := time.Now()
 	ls.mu.Lock()
-	l := ls.findLocked(server, now)
-	if l.currentLocked(ls.opts, now) {
+	l := ls.findLocked(server, "", now)
+	if l.tools != nil && l.tools.tools != nil {
 		defer ls.mu.Unlock()
 		return l.tools
 	}
-	f := ls.joinLocked(ctx, l)
+	f := ls.renewLocked(ctx, l, l.tools == nil, now)
+	if f == nil {
+		defer ls.mu.Unlock()
+		return l.tools
+	}
 	ls.mu.Unlock()
+	return ls.await(ctx, l, f, ctx.Done())
+}
 
-	select {
-	case <-f.done:
-		ls.leave(l, f)
-		return f.result
-	case <-ctx.Done():
-		ls.leave(l, f)
-		return &toolList{err: ctx.Err()}
+// cached returns a tool of a server as the scope sees it, nil if it isn't known.
+func (ls *listings) cached(server *mcppool.Server, scope string, is func(*mcp.Tool) bool) *mcp.Tool {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	var general *mcp.Tool
+	for _, l := range ls.byKey[ls.hash(server)] {
+		if l.tools == nil || l.scope != "" && l.scope != scope || !l.server.Equal(*server) {
+			continue
+		}
+		i := findTool(l.tools.tools, is)
+		switch {
+		case i < 0:
+		case l.scope != "":
+			return &l.tools.tools[i]
+		default:
+			general = &l.tools.tools[i]
+		}
+	}
+	return general
+}
+
+// currentLocked reports whether the tools, or the failure, need no new listing. A server
+// that keeps failing is asked less and less often. The caller must hold listings.mu.
+func (l *listing) currentLocked(opts *Options, now time.Time) bool {
+	if l.tools == nil {
+		return false
+	}
+	age := now.Sub(l.at)
+	switch {
+	case l.tools.err != nil:
+		return age < opts.coolOff()<<min(max(l.fails-1, 0), maxCoolOffDoublings)
+	case l.stale:
+		return age < l.quiet
+	default:
+		return opts.listMaxAge() < 0 || age < opts.listMaxAge()
 	}
 }
 
-// cached gives the tools of a server if they are known, whatever their age.
-func (ls *listings) cached(server *mcppool.Server) *toolList {
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
+const maxCoolOffDoublings = 4
+
+// findLocked finds or makes the listing of a configuration: that of a scope only where
+// the sessions are known to differ. The caller must hold ls.mu.
+func (ls *listings) findLocked(server *mcppool.Server, scope string, now time.Time) *listing {
 	key := ls.hash(server)
+	general := ls.lookLocked(key, server, "")
+	if general == nil {
+		general = ls.addLocked(&listing{server: *server, labels: []string{server.String()}, key: key})
+	}
+	general.used = now
+	if server.Name != "" && !slices.Contains(general.labels, server.String()) && len(general.labels) < maxLabels {
+		general.labels = append(general.labels, server.String()) // another entry of the same configuration
+	}
+	if scope == "" || !general.varies {
+		return general
+	}
+	own := ls.lookLocked(key, server, scope)
+	if own == nil {
+		own = ls.addLocked(&listing{server: *server, scope: scope, labels: general.labels, key: key})
+	}
+	own.used = now
+	return own
+}
+
+// maxLabels bounds under how many names one configuration is known.
+const maxLabels = 16
+
+// isOf reports whether a server of that label may be l's. A name may have digits behind
+// it, while another server has it too. The caller must hold listings.mu.
+func (l *listing) isOf(label string) bool {
+	return slices.ContainsFunc(l.labels, func(own string) bool {
+		digits, numbered := strings.CutPrefix(label, own+"-")
+		return label == own || numbered && !strings.Contains(digits, "-")
+	})
+}
+
+func (ls *listings) lookLocked(key uint64, server *mcppool.Server, scope string) *listing {
 	for _, l := range ls.byKey[key] {
-		if l.server.Equal(*server) && l.tools != nil && l.tools.err == nil {
-			return l.tools
+		if l.scope == scope && l.server.Equal(*server) {
+			return l
 		}
 	}
 	return nil
 }
 
-// currentLocked reports whether the tools, or the failure, need no new listing.
-// The caller must hold listings.mu.
-func (l *listing) currentLocked(opts *Options, now time.Time) bool {
-	if l.tools == nil || l.stale {
-		return false
-	}
-	age := now.Sub(l.tools.at)
-	if l.tools.err != nil {
-		return age < opts.coolOff()
-	}
-	return opts.listMaxAge() < 0 || age < opts.listMaxAge()
-}
-
-// findLocked finds or makes the listing of a configuration. The caller must
-// hold ls.mu.
-func (ls *listings) findLocked(server *mcppool.Server, now time.Time) *listing {
-	key := ls.hash(server)
-	for _, l := range ls.byKey[key] {
-		if l.server.Equal(*server) {
-			l.used = now
-			return l
-		}
-	}
-	l := &listing{server: *server, label: server.String(), key: key, used: now}
+func (ls *listings) addLocked(l *listing) *listing {
 	if ls.count >= maxListings {
 		ls.evictLocked()
 	}
-	ls.byKey[key] = append(ls.byKey[key], l)
+	ls.byKey[l.key] = append(ls.byKey[l.key], l)
 	ls.count++
 	return l
 }
 
-// evictLocked forgets the listing that was unused for the longest time, but
-// none under way. The caller must hold ls.mu.
+// evictLocked forgets the listing that was unused for the longest time, but none under
+// way. The caller must hold ls.mu.
 func (ls *listings) evictLocked() {
 	var oldest *listing
 	for _, same := range ls.byKey {
@@ -144,112 +289,36 @@ func (ls *listings) evictLocked() {
 			}
 		}
 	}
-	if oldest == nil {
-		return // all are being asked, and all of them are waited for
-	}
-	kept := ls.byKey[oldest.key][:0:0]
-	for _, l := range ls.byKey[oldest.key] {
-		if l != oldest {
-			kept = append(kept, l)
-		}
-	}
-	if ls.byKey[oldest.key] = kept; len(kept) == 0 {
-		delete(ls.byKey, oldest.key)
-	}
-	ls.count--
-}
-
-// joinLocked counts the caller as waiting for the listing under way, and begins
-// one when there is none. The caller must hold ls.mu.
-func (ls *listings) joinLocked(ctx context.Context, l *listing) *flight {
-	if l.flight == nil {
-		f := &flight{done: make(chan struct{})}
-		// Others may wait for it when this caller has gone.
-		ctx, f.cancel = context.WithCancel(context.WithoutCancel(ctx))
-		l.flight = f
-		go ls.ask(ctx, l, f)
-	}
-	l.flight.waiters++
-	return l.flight
-}
-
-// leave takes the caller off the listing. The last one waits for its end, so
-// that no listing outlives its callers.
-func (ls *listings) leave(l *listing, f *flight) {
-	ls.mu.Lock()
-	f.waiters--
-	last := f.waiters == 0
-	if last && l.flight == f {
-		l.flight = nil // nobody joins what is being aborted
-	}
-	ls.mu.Unlock()
-	if last {
-		f.cancel()
-		<-f.done
+	if oldest != nil { // else all are being asked
+		ls.dropLocked(func(l *listing) bool { return l == oldest })
 	}
 }
 
-// ask lists the tools of l's server and publishes them.
-func (ls *listings) ask(ctx context.Context, l *listing, f *flight) {
-	defer close(f.done)
-	timeout := ls.opts.listTimeout()
-	if timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, timeout)
-		defer cancel()
-	}
-	tools, err := ls.caller.ListTools(ctx, l.server, mcppool.Borrow{})
-	if err != nil && ctx.Err() == context.DeadlineExceeded {
-		err = &listTimeoutError{after: timeout, err: err}
-	}
-	f.result = &toolList{tools: tools, err: err, at: time.Now()}
-
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
-	if l.flight != f {
-		return // aborted: that says nothing of the server
-	}
-	l.flight = nil
-	l.tools = f.result
-	l.stale = f.outdated
-}
-
-// listTimeoutError says how long a server was waited for.
-type listTimeoutError struct {
-	after time.Duration
-	err   error
-}
-
-func (e *listTimeoutError) Error() string {
-	return fmt.Sprintf("toolbox: the tools were not listed within %s", e.after)
-}
-
-func (e *listTimeoutError) Unwrap() error { return e.err }
-
-// changed makes the listings of every server with this label be renewed.
-func (ls *listings) changed(label string) {
-	ls.renew(func(l *listing) bool { return l.label == label })
-}
-
-// renew makes listings be asked anew, those under way included.
-func (ls *listings) renew(which func(*listing) bool) {
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
-	for _, same := range ls.byKey {
+// dropLocked forgets listings. The caller must hold ls.mu.
+func (ls *listings) dropLocked(which func(*listing) bool) {
+	for key, same := range ls.byKey {
+		var kept []*listing
 		for _, l := range same {
 			if !which(l) {
-				continue
+				kept = append(kept, l)
 			}
-			l.stale = true
-			if l.flight != nil {
-				l.flight.outdated = true
-			}
+		}
+		ls.count -= len(same) - len(kept)
+		if ls.byKey[key] = kept; len(kept) == 0 {
+			delete(ls.byKey, key)
 		}
 	}
 }
 
-// hash is for finding a configuration; Server.Equal says whether it is the one.
-// Pairs are added up, so that their order doesn't count.
+// forget drops what is known of a scope alone.
+func (ls *listings) forget(scope string) {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	ls.dropLocked(func(l *listing) bool { return l.scope == scope && scope != "" })
+}
+
+// hash is for finding a configuration; Server.Equal says whether it is the one. Pairs are
+// added up, so that their order doesn't count.
 func (ls *listings) hash(s *mcppool.Server) uint64 {
 	var h maphash.Hash
 	h.SetSeed(ls.seed)
@@ -271,29 +340,11 @@ func (ls *listings) hash(s *mcppool.Server) uint64 {
 	return sum
 }
 
-// writeFrame adds a text behind its length, so that no two lists of texts are
-// the same bytes.
+// writeFrame adds a text behind its length, so that no two lists of texts are the same
+// bytes.
 func writeFrame(h *maphash.Hash, s string) {
 	var length [8]byte
 	binary.LittleEndian.PutUint64(length[:], uint64(len(s)))
 	_, _ = h.Write(length[:])
 	_, _ = h.WriteString(s)
-}
-
-// current gives what is known of the entries' tools and needs no new listing;
-// nil where that isn't so.
-func (ls *listings) current(entries []Entry) []*toolList {
-	lists := make([]*toolList, len(entries))
-	now := time.Now()
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
-	for i := range entries {
-		if entries[i].Disabled {
-			continue
-		}
-		if l := ls.findLocked(&entries[i].Server, now); l.currentLocked(ls.opts, now) {
-			lists[i] = l.tools
-		}
-	}
-	return lists
 }

@@ -15,16 +15,21 @@ type Options struct {
 	// its server; default 300 seconds. An entry's Timeout comes before it, and a
 	// deadline of the caller's context that ends sooner before both.
 	CallTimeout time.Duration
-	// ListTimeout bounds the listing of one server's tools, with the start of
-	// the server; default 30 seconds.
+	// ListWait bounds how long [Box.Tools] waits for servers whose tools aren't known
+	// yet; default 30 seconds. Their listings go on.
+	ListWait time.Duration
+	// ListTimeout bounds the listing of one server's tools in the background, with the
+	// start of the server; default 5 minutes. The pool bounds the start by itself.
 	ListTimeout time.Duration
-	// CoolOff is how long a server whose listing failed isn't asked again;
-	// default 60 seconds.
+	// CoolOff is how long a server whose listing failed isn't asked again; default 60
+	// seconds. It doubles up to 16 times as long while the server keeps failing.
 	CoolOff time.Duration
-	// ListMaxAge is how long a listing is kept; default 1 hour. It is renewed
-	// sooner when the server's configuration changes or the server says that its
+	// ListMaxAge is how old a listing may become before it is renewed in the
+	// background; default 1 hour. It is renewed sooner when the server says that its
 	// tools have changed (see [Router]).
 	ListMaxAge time.Duration
+	// Search offers a tool that finds tools where there are many; nil offers them all.
+	Search *Search
 	// Limits bound what is kept of a result.
 	Limits Limits
 	// Validate checks the arguments of a call against the tool, for example
@@ -43,12 +48,14 @@ type Options struct {
 
 const (
 	defaultCallTimeout = 300 * time.Second
-	defaultListTimeout = 30 * time.Second
+	defaultListWait    = 30 * time.Second
+	defaultListTimeout = 5 * time.Minute
 	defaultCoolOff     = 60 * time.Second
 	defaultListMaxAge  = time.Hour
 )
 
 func (o *Options) callTimeout() time.Duration { return orDefault(o.CallTimeout, defaultCallTimeout) }
+func (o *Options) listWait() time.Duration    { return orDefault(o.ListWait, defaultListWait) }
 func (o *Options) listTimeout() time.Duration { return orDefault(o.ListTimeout, defaultListTimeout) }
 func (o *Options) coolOff() time.Duration     { return orDefault(o.CoolOff, defaultCoolOff) }
 func (o *Options) listMaxAge() time.Duration  { return orDefault(o.ListMaxAge, defaultListMaxAge) }

@@ -1,8 +1,8 @@
 package toolbox
 
 import (
-	"encoding/base64"
 	"encoding/json"
+	"net/http"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -23,6 +23,13 @@ type Limits struct {
 	// together, decoded, in bytes; default 16 MiB. What doesn't fit is left
 	// out, and the text says so.
 	MaxMediaBytes int
+	// MaxImageBytes bounds each image, decoded, in bytes; default no limit. Model APIs
+	// have such limits, of about 5 MB. A larger image goes to Scale, or is left out.
+	MaxImageBytes int
+	// Scale makes an image smaller, so that its data has at most that many bytes; the
+	// image isn't used on. It may be called from several goroutines at once. With an
+	// error the image is left out.
+	Scale func(image Media, maxBytes int) (Media, error)
 }
 
 const (
@@ -31,13 +38,15 @@ const (
 )
 
 func (l Limits) maxTextBytes() int  { return orDefault(l.MaxTextBytes, defaultMaxTextBytes) }
+func (l Limits) maxImageBytes() int { return orDefault(l.MaxImageBytes, -1) }
 func (l Limits) maxMediaBytes() int { return orDefault(l.MaxMediaBytes, defaultMaxMediaBytes) }
 
 // Content is a tool's result, sorted by who it is for.
 type Content struct {
 	// Text is for the model: the text blocks joined by newlines, with a line in
 	// brackets for whatever isn't text; the structured content as JSON when
-	// there is no text. It begins with "Error: " when the call failed.
+	// there is no text. It begins with "Error: " when the call failed. It is never empty
+	// or blank, which model APIs refuse.
 	Text string
 	// IsError says that the tool, or the call, failed.
 	IsError bool
@@ -49,15 +58,15 @@ type Content struct {
 
 // Media is an image or a sound.
 type Media struct {
-	MIMEType string // as the server says
-	Data     []byte // decoded
+	MIMEType string // as the bytes say, or else the server; "image/..." or "audio/..."
+	Data     []byte // decoded; never empty
 }
 
 // Resource is an embedded resource, or a link to one.
 type Resource struct {
 	URI      string
 	Name     string // of a link
-	MIMEType string // as the server says; may be empty
+	MIMEType string // as the server says, or as the contents look; may be empty
 	Data     []byte // the contents, text or binary; nil for a link
 	IsLink   bool   // the contents have to be fetched
 }
@@ -68,9 +77,9 @@ func Text(res *mcp.CallToolResult) string { return ReadResult(res, Limits{}).Tex
 // ReadResult sorts a result. The result isn't kept or changed.
 func ReadResult(res *mcp.CallToolResult, limits Limits) Content {
 	if res == nil {
-		return Content{}
+		return Content{Text: nothing}
 	}
-	r := reader{media: limits.maxMediaBytes()}
+	r := reader{limits: limits, budget: budget(limits.maxMediaBytes())}
 	r.text.limit = limits.maxTextBytes()
 	r.out.IsError = res.IsError
 	if !hasText(res) {
@@ -117,9 +126,10 @@ func structured(res *mcp.CallToolResult) string {
 
 // reader goes through the blocks of one result.
 type reader struct {
-	out   Content
-	text  limitedText
-	media int // bytes left; negative means no limit
+	out    Content
+	text   limitedText
+	limits Limits
+	budget budget // of media
 }
 
 func (r *reader) block(c mcp.Content) {
@@ -129,13 +139,13 @@ func (r *reader) block(c mcp.Content) {
 	case *mcp.TextContent:
 		r.text.line(c.Text)
 	case mcp.ImageContent:
-		r.blob("image", c.MIMEType, c.Data, &r.out.Images)
+		r.media(blob{"image", c.MIMEType, c.Data}, &r.out.Images)
 	case *mcp.ImageContent:
-		r.blob("image", c.MIMEType, c.Data, &r.out.Images)
+		r.media(blob{"image", c.MIMEType, c.Data}, &r.out.Images)
 	case mcp.AudioContent:
-		r.blob("audio", c.MIMEType, c.Data, &r.out.Audio)
+		r.media(blob{"audio", c.MIMEType, c.Data}, &r.out.Audio)
 	case *mcp.AudioContent:
-		r.blob("audio", c.MIMEType, c.Data, &r.out.Audio)
+		r.media(blob{"audio", c.MIMEType, c.Data}, &r.out.Audio)
 	case mcp.ResourceLink:
 		r.link(&c)
 	case *mcp.ResourceLink:
@@ -148,14 +158,6 @@ func (r *reader) block(c mcp.Content) {
 		r.text.line(named("content of an unknown type", c.Type))
 	default:
 		r.text.line("[content of an unknown type]")
-	}
-}
-
-func (r *reader) blob(kind, mimeType, data string, to *[]Media) {
-	b, note := r.decode(data)
-	r.text.line(named(kind, mimeType, note))
-	if b != nil {
-		*to = append(*to, Media{MIMEType: mimeType, Data: b})
 	}
 }
 
@@ -179,7 +181,7 @@ func (r *reader) resource(c mcp.ResourceContents) {
 	case *mcp.BlobResourceContents:
 		r.resource(*c)
 	case mcp.TextResourceContents:
-		note, fits := r.take(len(c.Text))
+		note, fits := r.budget.take(len(c.Text))
 		r.text.line(named("resource", c.URI, c.MIMEType, note))
 		if fits {
 			// Servers embed what the model asked to read, so it gets to read it.
@@ -188,46 +190,37 @@ func (r *reader) resource(c mcp.ResourceContents) {
 		}
 	case mcp.BlobResourceContents:
 		b, note := r.decode(c.Blob)
-		r.text.line(named("resource", c.URI, c.MIMEType, note))
+		mimeType := c.MIMEType
+		if mimeType == "" && b != nil {
+			mimeType = http.DetectContentType(b)
+		}
+		r.text.line(named("resource", c.URI, mimeType, note))
 		if b != nil {
-			r.out.Resources = append(r.out.Resources, Resource{URI: c.URI, MIMEType: c.MIMEType, Data: b})
+			r.out.Resources = append(r.out.Resources, Resource{URI: c.URI, MIMEType: mimeType, Data: b})
 		}
 	default:
 		r.text.line("[resource of an unknown kind]")
 	}
 }
 
-// decode gives the bytes of base64 text, nil when they are left out, and what
-// to say of them. The budget is asked before anything is allocated.
-func (r *reader) decode(data string) (b []byte, note string) {
-	size := base64.StdEncoding.DecodedLen(len(data)) - strings.Count(data[max(0, len(data)-2):], "=")
-	if note, fits := r.take(size); !fits {
-		return nil, note
-	}
-	b, err := base64.StdEncoding.DecodeString(data)
-	if err != nil {
-		r.giveBack(size)
-		return nil, "left out: it isn't valid base64"
-	}
-	r.giveBack(size - len(b)) // line breaks
-	return b, byteCount(len(b))
-}
+// budget is how many bytes of media may still be kept; negative means no limit.
+type budget int
 
-// take asks for n bytes of the budget.
-func (r *reader) take(n int) (note string, ok bool) {
-	if r.media < 0 {
+// take asks for n bytes.
+func (b *budget) take(n int) (note string, ok bool) {
+	if *b < 0 {
 		return byteCount(n), true
 	}
-	if n > r.media {
+	if n > int(*b) {
 		return byteCount(n) + ", left out: too large", false
 	}
-	r.media -= n
+	*b -= budget(n)
 	return byteCount(n), true
 }
 
-func (r *reader) giveBack(n int) {
-	if r.media >= 0 {
-		r.media += n
+func (b *budget) giveBack(n int) {
+	if *b >= 0 {
+		*b += budget(n)
 	}
 }
 
@@ -285,6 +278,9 @@ func cut(s string, n int) string {
 
 const errorPrefix = "Error: "
 
+// nothing stands for a result without a text.
+const nothing = "[the tool returned nothing]"
+
 // limitedText joins lines and never holds more than its limit of them.
 type limitedText struct {
 	limit int // bytes; negative means none
@@ -329,11 +325,14 @@ func (t *limitedText) finish(failed bool) string {
 	}
 	if failed {
 		switch {
-		case text == "" && t.over == 0:
+		case strings.TrimSpace(text) == "" && t.over == 0:
 			text = errorPrefix + "the tool failed and did not say why"
 		case !strings.HasPrefix(text, errorPrefix):
 			text = errorPrefix + text
 		}
+	}
+	if strings.TrimSpace(text) == "" && t.over == 0 {
+		text = nothing
 	}
 	if t.over > 0 {
 		text += "\n[" + byteCount(t.over) + " of text left out]"

@@ -37,23 +37,26 @@ func TestTextsAreWhatTheyWere(t *testing.T) {
 		res  *mcp.CallToolResult
 		want string
 	}{
-		{"nothing", nil, ""},
-		{"empty", result(), ""},
+		{"nothing", nil, "[the tool returned nothing]"},
+		{"empty", result(), "[the tool returned nothing]"},
+		{"an empty text", result(text("")), "[the tool returned nothing]"},
+		{"a blank text", result(text(" \n")), "[the tool returned nothing]"},
+		{"a blank error", failure(text(" \n")), "Error: the tool failed and did not say why"},
 		{"one text", result(text("hello\n")), "hello\n"},
 		{"texts", result(text("a"), text("b\nc"), text("")), "a\nb\nc\n"},
 		{"empty first", result(text(""), text("b")), "\nb"},
 		{"pointer", result(&mcp.TextContent{Text: "a"}), "a"},
-		{"image", result(text("look"), image("image/png", b64("12345"))), "look\n[image: image/png, 5 bytes]"},
-		{"image of no type", result(image("", b64("1"))), "[image: 1 byte]"},
+		{"image", result(text("look"), image("image/png", b64("\x01\x02345"))), "look\n[image: image/png, 5 bytes]"},
+		{"image of no type", result(image("", b64("\x01"))), "[image: 1 byte, left out: it is application/octet-stream]"},
 		{"bad image", result(image("image/png", "!!!!")), "[image: image/png, left out: it isn't valid base64]"},
-		{"audio", result(mcp.AudioContent{MIMEType: "audio/wav", Data: b64("12")}), "[audio: audio/wav, 2 bytes]"},
+		{"audio", result(mcp.AudioContent{MIMEType: "audio/wav", Data: b64("\x012")}), "[audio: audio/wav, 2 bytes]"},
 		{"link", result(mcp.ResourceLink{URI: "file:///a", Name: "a", Title: "A file", MIMEType: "text/plain", Size: &size}),
 			"[resource link: file:///a, A file, text/plain, 12 bytes]"},
 		{"bare link", result(mcp.ResourceLink{URI: "file:///a"}), "[resource link: file:///a]"},
 		{"text resource", result(mcp.EmbeddedResource{Resource: mcp.TextResourceContents{URI: "file:///a", MIMEType: "text/plain", Text: "inside"}}),
 			"[resource: file:///a, text/plain, 6 bytes]\ninside"},
-		{"binary resource", result(mcp.EmbeddedResource{Resource: mcp.BlobResourceContents{URI: "file:///b", Blob: b64("xyz")}}),
-			"[resource: file:///b, 3 bytes]"},
+		{"binary resource", result(mcp.EmbeddedResource{Resource: mcp.BlobResourceContents{URI: "file:///b", Blob: b64("\x01yz")}}),
+			"[resource: file:///b, application/octet-stream, 3 bytes]"},
 		{"resource of nothing", result(mcp.EmbeddedResource{}), "[resource of an unknown kind]"},
 		{"unknown", result(mcp.ToolUseContent{}), "[content of an unknown type]"},
 		{"hologram", result(mcppool.UnknownContent{Type: "hologram"}), "[content of an unknown type: hologram]"},
@@ -63,7 +66,7 @@ func TestTextsAreWhatTheyWere(t *testing.T) {
 		{"structured", &mcp.CallToolResult{StructuredContent: map[string]any{"a": 1}}, `{"a":1}`},
 		{"structured as sent", &mcp.CallToolResult{StructuredContent: map[string]any{"a": 1.0}, RawStructuredContent: json.RawMessage(`{"a":1.0}`)}, `{"a":1.0}`},
 		{"structured with an empty text", &mcp.CallToolResult{Content: []mcp.Content{text("")}, StructuredContent: 1}, "1\n"},
-		{"structured with an image", &mcp.CallToolResult{Content: []mcp.Content{image("image/png", "")}, StructuredContent: 1}, "1\n[image: image/png, 0 bytes]"},
+		{"structured with an image", &mcp.CallToolResult{Content: []mcp.Content{image("image/png", "")}, StructuredContent: 1}, "1\n[image: image/png, left out: it is empty]"},
 		{"structured beside text", &mcp.CallToolResult{Content: []mcp.Content{text("t")}, StructuredContent: 1}, "t"},
 		{"structured, not JSON", &mcp.CallToolResult{StructuredContent: make(chan int)}, "[structured content that isn't JSON]"},
 
@@ -79,15 +82,15 @@ func TestTextsAreWhatTheyWere(t *testing.T) {
 
 func TestWhatIsNotTextIsKeptForTheCaller(t *testing.T) {
 	c := toolbox.ReadResult(result(
-		image("image/png", b64("png")),
-		&mcp.AudioContent{MIMEType: "audio/wav", Data: b64("wav")},
+		image("image/png", b64("\x01ng")),
+		&mcp.AudioContent{MIMEType: "audio/wav", Data: b64("\x01av")},
 		&mcp.ResourceLink{URI: "u", Name: "n", MIMEType: "m"},
 		&mcp.EmbeddedResource{Resource: &mcp.TextResourceContents{URI: "t", MIMEType: "text/plain", Text: "x"}},
 		mcp.EmbeddedResource{Resource: &mcp.BlobResourceContents{URI: "b", MIMEType: "application/pdf", Blob: b64("pdf")}},
 		image("image/gif", b64("")),
 	), toolbox.Limits{})
-	require.Equal(t, []toolbox.Media{{MIMEType: "image/png", Data: []byte("png")}, {MIMEType: "image/gif", Data: []byte{}}}, c.Images)
-	require.Equal(t, []toolbox.Media{{MIMEType: "audio/wav", Data: []byte("wav")}}, c.Audio)
+	require.Equal(t, []toolbox.Media{{MIMEType: "image/png", Data: []byte("\x01ng")}}, c.Images)
+	require.Equal(t, []toolbox.Media{{MIMEType: "audio/wav", Data: []byte("\x01av")}}, c.Audio)
 	require.Equal(t, []toolbox.Resource{
 		{URI: "u", Name: "n", MIMEType: "m", IsLink: true},
 		{URI: "t", MIMEType: "text/plain", Data: []byte("x")},
@@ -97,7 +100,7 @@ func TestWhatIsNotTextIsKeptForTheCaller(t *testing.T) {
 }
 
 func TestMediaOverTheBudgetAreLeftOutAndThatIsSaid(t *testing.T) {
-	res := result(image("image/png", b64("123")), image("image/png", b64("1234")), image("image/png", "AAA"), image("image/png", b64("12")),
+	res := result(image("image/png", b64("\x0123")), image("image/png", b64("\x01234")), image("image/png", "A!"), image("image/png", b64("\x012")),
 		mcp.EmbeddedResource{Resource: mcp.TextResourceContents{URI: "u", Text: "1"}})
 	c := toolbox.ReadResult(res, toolbox.Limits{MaxMediaBytes: 5})
 	require.Equal(t, "[image: image/png, 3 bytes]\n"+

@@ -2,6 +2,7 @@ package toolbox
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -75,6 +76,13 @@ func (r *Router) add(b *Box) {
 	r.boxes = append(r.boxes, b)
 }
 
+func (r *Router) remove(b *Box) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	// Not in place: a notification may be on its way through the old slice.
+	r.boxes = slices.DeleteFunc(slices.Clone(r.boxes), func(other *Box) bool { return other == b })
+}
+
 func (r *Router) notification(from mcppool.Origin, n mcp.JSONRPCNotification) {
 	switch n.Method {
 	case mcp.MethodNotificationToolsListChanged:
@@ -82,7 +90,7 @@ func (r *Router) notification(from mcppool.Origin, n mcp.JSONRPCNotification) {
 		boxes := r.boxes
 		r.mu.Unlock()
 		for _, b := range boxes {
-			b.listings.changed(from.Server)
+			b.listings.changed(from.Server, from.Scope)
 		}
 	case methodLog:
 		if r.handlers.Log != nil {

@@ -24,9 +24,7 @@ func realBox(t *testing.T, h toolbox.Handlers, opts toolbox.Options) *toolbox.Bo
 	require.NoError(t, err)
 	t.Cleanup(func() { pool.Close() })
 	opts.Router = router
-	b, err := toolbox.New(pool, static(t, toolbox.Entry{ID: "s", Server: asking(t)}), &opts)
-	require.NoError(t, err)
-	return b
+	return boxOf(t, pool, static(t, toolbox.Entry{ID: "s", Server: asking(t)}), &opts)
 }
 
 func TestWhatAServerAsksReachesTheConversationThatOwnsTheSession(t *testing.T) {
@@ -149,37 +147,6 @@ func TestWhatAServerTellsReachesTheConversation(t *testing.T) {
 	require.NoError(t, dispatch(t, b, "mcp__s__grow", "").Err)
 	require.Eventually(t, func() bool { return len(others.get()) == 1 }, 5*time.Second, time.Millisecond)
 	require.Equal(t, "t7 notifications/tools/list_changed", others.get()[0])
-}
-
-func TestToolsAreListedAnewWhenTheServerSaysThatTheyHaveChanged(t *testing.T) {
-	f := &fakes{}
-	router := toolbox.NewRouter(toolbox.Handlers{})
-	c := newEditable(entries("s", "other")...)
-	b, err := toolbox.New(newPool(t, f), c, &toolbox.Options{Router: router})
-	require.NoError(t, err)
-	tools(t, b)
-	changed := mcp.JSONRPCNotification{}
-	changed.Method = mcp.MethodNotificationToolsListChanged
-	notify := router.PoolHandlers().Notification
-	notify(mcppool.Origin{Server: mcppool.Server{Command: "s"}.String()}, changed)
-	tools(t, b)
-	require.Equal(t, 2, f.listed("s"))
-	require.Equal(t, 1, f.listed("other"))
-
-	// A change while a listing is under way isn't lost.
-	f.list = func(context.Context, string) ([]mcp.Tool, error) {
-		if f.listed("s") == 3 {
-			notify(mcppool.Origin{Server: mcppool.Server{Command: "s"}.String()}, changed)
-		}
-		return nil, nil
-	}
-	notify(mcppool.Origin{Server: mcppool.Server{Command: "s"}.String()}, changed)
-	tools(t, b)
-	require.Equal(t, 3, f.listed("s"))
-	tools(t, b)
-	require.Equal(t, 4, f.listed("s"))
-	tools(t, b)
-	require.Equal(t, 4, f.listed("s"))
 }
 
 func TestTheConversationIsReadFromTheScopeOfTheSession(t *testing.T) {

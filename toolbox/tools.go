@@ -4,28 +4,38 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// ToolSet is what [Box.Tools] gives. It is shared with other callers, so nobody
-// may change it, or what it points to.
+// ToolSet is what [Box.Tools] returns. It is shared with other callers, so nobody may
+// change it, or what it points to.
 type ToolSet struct {
-	// Tools are sorted by Name.
+	// Tools are sorted by Name, but for the box's own [SearchTool], which is the first.
 	Tools []Tool
-	// Failed are the servers whose tools aren't among them, by ID.
+	// Failed are the servers that could not be listed, by ID. Those that could before
+	// have the tools that they had then among Tools.
 	Failed []*ServerError
+	// Skipped are entries of servers' lists that are no tools.
+	Skipped []SkippedTool
 }
 
 // Tool is one tool of one server.
 type Tool struct {
 	// Name is what the model calls it, and what [Box.Dispatch] takes.
 	Name string
-	// Server is the id of its server.
+	// Server is the id of its server; empty for the box's own [SearchTool].
 	Server string
-	// Spec is the tool as its server describes it, its own name included.
+	// Spec is the tool as its server describes it, its own name included. Its schemas are
+	// in RawInputSchema and RawOutputSchema, as the server wrote them.
 	Spec *mcp.Tool
+}
+
+// SkippedTool is an entry of a server's list of tools that can't be understood.
+type SkippedTool struct {
+	Server string // its id
+	Name   string // empty when the entry has none
+	Reason string
 }
 
 // ServerError says why a server's tools are missing, or, as the error of a call,
@@ -40,17 +50,48 @@ func (e *ServerError) Error() string {
 	for _, prefix := range []string{"toolbox: ", "mcppool: ", "mcpservers: "} {
 		why = strings.TrimPrefix(why, prefix)
 	}
-	return "toolbox: server " + oneLine(e.Server, maxNamed) + ": " + why
+	return "toolbox: server " + oneLine(e.Server, maxNamed) + ": " + oneLine(why, maxMessage)
 }
 
 func (e *ServerError) Unwrap() error { return e.Err }
 
-// Tools lists the tools of all enabled servers. Servers that haven't listed
-// theirs yet are asked at once, each by a session of its own that ends with it.
-// One that fails, or hasn't answered within [Options.ListTimeout] or ctx, is
-// among Failed. The error is the catalog's, or ctx's when it was over from the
-// start.
+// Tools returns the tools of all enabled servers, as they are known: listings are made
+// and renewed in the background. A server that hasn't listed its tools yet is waited for,
+// for as long as [Options.ListWait] and ctx allow; it is among Failed with [ErrListing]
+// when it hasn't answered by then, and its start goes on. One that has failed, or whose
+// listing is old, holds nobody up: what is known of it is returned at once. The error is
+// the catalog's, or ctx's when it was over from the start.
+//
+// A listing asks a live session of the server, between its calls. Where there is none a
+// session is started, which the first conversation to call the server takes over.
 func (b *Box) Tools(ctx context.Context) (*ToolSet, error) {
+	return b.tools(ctx, Conversation{}, false)
+}
+
+// ToolsFor is Tools as a conversation sees them: of a server whose tools change with
+// what was called, those that the conversation's own session offers; and with
+// [Options.Search] the search and what it has found. A conversation without a thread
+// sees what [Box.Tools] returns.
+func (b *Box) ToolsFor(ctx context.Context, conv Conversation) (*ToolSet, error) {
+	return b.tools(ctx, conv, false)
+}
+
+// Refresh is Tools with every server asked anew, those included that failed a moment
+// ago.
+func (b *Box) Refresh(ctx context.Context) (*ToolSet, error) {
+	return b.tools(ctx, Conversation{}, true)
+}
+
+func (b *Box) tools(ctx context.Context, conv Conversation, anew bool) (*ToolSet, error) {
+	set, err := b.allTools(ctx, conv, anew)
+	if err != nil || conv.Thread == "" || b.opts.Search == nil || len(set.Tools) <= b.opts.Search.above() {
+		return set, err
+	}
+	return b.narrowed(set, conv), nil
+}
+
+// allTools are those of a conversation before any search.
+func (b *Box) allTools(ctx context.Context, conv Conversation, anew bool) (*ToolSet, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -58,27 +99,17 @@ func (b *Box) Tools(ctx context.Context) (*ToolSet, error) {
 	if err != nil {
 		return nil, err
 	}
-	lists := b.listings.current(entries)
-	var wg sync.WaitGroup
-	for i := range entries {
-		if lists[i] == nil && entries[i].usable() {
-			wg.Go(func() { lists[i] = b.listings.get(ctx, &entries[i].Server) })
-		}
+	want := ask{anew: anew}
+	if conv.Thread != "" {
+		want.scope = conv.Scope()
 	}
-	wg.Wait()
+	lists := b.listings.of(ctx, entries, want)
 	if last := b.last.Load(); last != nil && last.isOf(entries, lists) {
 		return last.set, nil
 	}
 	a := assemble(entries, lists)
 	b.last.Store(a)
 	return a.set, nil
-}
-
-// Refresh is Tools with every server asked anew, those included that failed a
-// moment ago.
-func (b *Box) Refresh(ctx context.Context) (*ToolSet, error) {
-	b.listings.renew(func(*listing) bool { return true })
-	return b.Tools(ctx)
 }
 
 // assembly is a ToolSet and what it was made of.
@@ -108,14 +139,19 @@ func assemble(entries []Entry, lists []*toolList) *assembly {
 	set := new(ToolSet)
 	for i := range entries {
 		e, list := &entries[i], lists[i]
-		switch {
-		case e.Err != nil && !e.Disabled:
+		if e.Err != nil && !e.Disabled {
 			set.Failed = append(set.Failed, &ServerError{Server: e.ID, Err: e.Err})
-		case list == nil:
-		case list.err != nil:
+			continue
+		}
+		if list == nil {
+			continue
+		}
+		if list.err != nil {
 			set.Failed = append(set.Failed, &ServerError{Server: e.ID, Err: list.err})
-		default:
-			set.Tools = appendTools(set.Tools, e, list.tools)
+		}
+		set.Tools = appendTools(set.Tools, e, list.tools)
+		for _, s := range list.skipped {
+			set.Skipped = append(set.Skipped, SkippedTool{Server: e.ID, Name: s.Name, Reason: s.Reason})
 		}
 	}
 	slices.SortStableFunc(set.Tools, func(a, b Tool) int { return strings.Compare(a.Name, b.Name) })
@@ -123,6 +159,7 @@ func assemble(entries []Entry, lists []*toolList) *assembly {
 	// mean the same tool; model APIs refuse the second.
 	set.Tools = slices.CompactFunc(set.Tools, func(a, b Tool) bool { return a.Name == b.Name })
 	slices.SortStableFunc(set.Failed, func(a, b *ServerError) int { return strings.Compare(a.Server, b.Server) })
+	slices.SortStableFunc(set.Skipped, func(a, b SkippedTool) int { return strings.Compare(a.Server, b.Server) })
 	return &assembly{entries: entries, lists: lists, set: set}
 }
 

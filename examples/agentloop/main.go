@@ -49,6 +49,7 @@ func run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	defer box.Close()
 
 	tools, err := box.Tools(ctx)
 	if err != nil {

@@ -174,6 +174,7 @@ func (b *backend) serveDelete(w http.ResponseWriter, r *http.Request) {
 		t.cancel()
 	}
 	b.pool.CloseScope(conversation(id).Scope())
+	b.box.Forget(conversation(id))
 	w.WriteHeader(http.StatusNoContent)
 }
 
@@ -182,7 +183,7 @@ const maxRounds = 10
 
 // converse asks the model, runs its calls, and asks again with the results.
 func (b *backend) converse(ctx context.Context, t *turn, conv toolbox.Conversation, text string) {
-	tools, err := b.box.Tools(ctx)
+	tools, err := b.box.ToolsFor(ctx, conv)
 	if err != nil {
 		t.finish(ctx, "the list of tools can't be read")
 		return

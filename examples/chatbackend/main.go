@@ -136,5 +136,5 @@ func serve(ctx context.Context, ln net.Listener, b *backend, grace time.Duration
 	if end := <-failed; !errors.Is(end, http.ErrServerClosed) {
 		err = errors.Join(err, end)
 	}
-	return errors.Join(err, b.pool.Close())
+	return errors.Join(err, b.box.Close(), b.pool.Close())
 }

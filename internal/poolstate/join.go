@@ -28,8 +28,13 @@ func (st *State) Join(w *Want, now Moment) (*Session, *turn.Place, error) {
 	case w.Remote:
 	case w.Shared:
 		s = st.leastBusy(w, now)
+	case w.Any:
+		s = st.host(w)
 	case w.Scope != "":
 		s = st.sessions[w.Key]
+	}
+	if s == nil {
+		s = st.adopt(w)
 	}
 	switch {
 	case s == nil:
@@ -37,7 +42,7 @@ func (st *State) Join(w *Want, now Moment) (*Session, *turn.Place, error) {
 		return nil, nil, st.busy(LimitWaiting, st.limits.MaxWaiting)
 	case s.status == Live && s.Lost():
 		st.Unlink(s, Crashed, now)
-	case st.due(s, now) && st.recycle(s, now):
+	case !w.Any && st.due(s, now) && st.recycle(s, now):
 	default:
 		s.inFlight++
 		st.idle.Remove(&s.idle)
@@ -174,8 +179,9 @@ func (st *State) assign(s *Session, w *Want) {
 		}
 	}
 	switch {
-	case w.Remote, w.Scope == "" && !w.Shared:
+	case w.Remote, s.Key.Scope == "" && !w.Shared:
 		s.oneShot = true
+		s.visited = w.Any && !w.Remote
 		return
 	case s.shared:
 		s.Group.shared = append(s.Group.shared, s)
@@ -234,6 +240,7 @@ func (st *State) settleLeft(s *Session, place *turn.Place, now Moment) {
 	}
 	s.turns.Leave(place)
 	switch {
+	case st.keepVisited(s, now):
 	case !s.linked:
 		if s.reason == "" {
 			s.reason = OneShot

@@ -57,11 +57,12 @@ type Want struct {
 	Key
 	Policy
 	Label string // of the server; needed only while no session of it is open
+	Any   bool   // the caller is a visitor, see visit.go
 }
 
 // key is under which the sessions of w are found.
 func (w *Want) key() Key {
-	if w.Shared {
+	if w.Shared || w.Any {
 		return Key{Server: w.Server}
 	}
 	return w.Key

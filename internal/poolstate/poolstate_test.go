@@ -180,7 +180,7 @@ func TestEveryScheduleKeepsTheInvariants(t *testing.T) {
 func (w *world) step(server int, scope string) {
 	t := w.t
 	w.now += rapid.SampledFrom([]time.Duration{0, time.Millisecond, 200 * time.Millisecond, 2 * time.Second}).Draw(t, "later")
-	switch rapid.IntRange(0, 15).Draw(t, "event") {
+	switch rapid.IntRange(0, 17).Draw(t, "event") {
 	case 0, 1, 2, 3:
 		_, _ = w.join(server, scope)
 	case 4, 5, 6:
@@ -212,6 +212,8 @@ func (w *world) step(server int, scope string) {
 	case 15:
 		_, _ = w.st.Prewarm(w.want(0, ""), 1, w.now)
 		w.done()
+	case 16, 17:
+		_, _ = w.visit(server, scope)
 	}
 }
 

@@ -42,8 +42,8 @@ type Session struct {
 	Group *Group
 	// Owner is the owner's; a Session that is new has none.
 	Owner any
-	// Key is whose it is. It changes once, when a spare is handed out, and not
-	// under a borrower.
+	// Key is whose it is. It changes when a spare is handed out, and not under a
+	// borrower but a visitor.
 	Key Key
 	// Opened is when it was begun.
 	Opened Moment
@@ -65,6 +65,7 @@ type Session struct {
 	oneShot      bool
 	shared       bool
 	spare        bool
+	visited      bool                    // see Visited
 	process      bool                    // it counts in the tallies once it has started
 	ran          bool                    // it has started
 	attempt      backoff.Attempt[Digest] // to start the server

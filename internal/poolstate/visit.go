@@ -1,0 +1,84 @@
+package poolstate
+
+// A visitor asks a server what touches no state, such as which tools it has, so that
+// any session will do: that of its scope, a spare, one of another scope between two
+// calls. A session that has to be begun for a visit is nobody's: whoever calls the
+// server while it connects adopts it, and else it is kept as a spare.
+
+// host returns the session that a visitor is sent to; nil when there is none but maybe
+// a spare.
+func (st *State) host(w *Want) *Session {
+	if s := st.sessions[w.Key]; s != nil && w.Scope != "" {
+		return s
+	}
+	g := st.groups[w.Server]
+	if g == nil || len(g.spares) > 0 {
+		return nil
+	}
+	var best *Session
+	for s := range g.members {
+		if !s.linked || s.status == Queued || s.Lost() {
+			continue
+		}
+		if best == nil || better(s, best) {
+			best = s
+		}
+	}
+	return best
+}
+
+// better reports whether a would answer a visitor sooner than b.
+func better(a, b *Session) bool {
+	switch {
+	case a.status != b.status:
+		return a.status == Live
+	case a.inFlight != b.inFlight:
+		return a.inFlight < b.inFlight
+	default:
+		return a.ID < b.ID
+	}
+}
+
+// adopt makes a session that connects for a visitor that of w, for which there is none;
+// nil when there is none to adopt. One that is live isn't adopted, since its visitor may
+// look at its policy without the lock.
+func (st *State) adopt(w *Want) *Session {
+	g := st.groups[w.Server]
+	if g == nil || w.Any || w.Remote || w.Scope == "" && !w.Shared {
+		return nil
+	}
+	if sc := st.scopes[w.key().Scope]; sc != nil && st.limits.MaxPerScope > 0 && sc.tally.processes >= st.limits.MaxPerScope {
+		return nil
+	}
+	for s := range g.members {
+		if s.visited && s.status == Connecting && s.reason == "" {
+			s.visited, s.oneShot = false, false
+			st.assign(s, w)
+			return s
+		}
+	}
+	return nil
+}
+
+// Visited reports whether the session was begun, or taken from the spares, for a
+// visitor, and is still nobody's.
+func (s *Session) Visited() bool { return s.visited }
+
+// keepVisited makes a session that its visitor has left a spare, unless others need its
+// place.
+func (st *State) keepVisited(s *Session, now Moment) (kept bool) {
+	if !s.visited || s.status != Live || s.reason != "" || s.cause != nil || s.Lost() || st.closed {
+		return false
+	}
+	wanted := st.queue.Len() == 0
+	for m := range s.Group.members {
+		wanted = wanted || m.status == Queued && m.waitsFor != LimitScope
+	}
+	if !wanted {
+		return false
+	}
+	s.visited, s.oneShot, s.spare = false, false, true
+	s.Group.starting++ // spareReady takes it for one that was connecting
+	st.spareReady(s, now)
+	return true
+}
