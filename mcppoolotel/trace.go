@@ -35,7 +35,7 @@ func (t *Telemetry) waitEnd(ctx context.Context, i mcppool.WaitEndInfo) {
 	attrs := append(slices.Clone(t.common), keyWaitFor.String(string(i.For)))
 	t.record(ctx, t.wait, i.Took, f, slices.Concat(attrs, t.serverAttr(i.Origin)))
 	if trace.SpanContextFromContext(ctx).IsValid() { // a wait alone is no trace
-		t.past(ctx, "mcppool.wait."+string(i.For), trace.SpanKindInternal, i.Took, f, append(attrs, originAttrs(i.Origin)...))
+		t.past(ctx, ended{"mcppool.wait." + string(i.For), trace.SpanKindInternal, i.Took, f, append(attrs, originAttrs(i.Origin)...)})
 	}
 }
 
@@ -61,7 +61,7 @@ func (t *Telemetry) callEnd(ctx context.Context, i mcppool.CallEndInfo) {
 	} else {
 		bound = t.boundAttrs(i.Origin)
 		attrs := slices.Concat(t.common, callAttrs(text(i.Tool)), bound, originAttrs(i.Origin), requestAttrs(i.RequestID))
-		t.past(ctx, spanName(i.Tool), trace.SpanKindClient, i.Took, f, attrs)
+		t.past(ctx, ended{spanName(i.Tool), trace.SpanKindClient, i.Took, f, attrs})
 	}
 	t.record(ctx, t.operation, i.Took, f, slices.Concat(t.common, callAttrs(t.tools.of(text(i.Tool))), bound, t.serverAttr(i.Origin)))
 }
@@ -109,10 +109,19 @@ func (t *Telemetry) record(ctx context.Context, h metric.Float64Histogram, took 
 
 // past makes the span of what has just ended. It needs no memory of the
 // beginning, so that nothing stays of what never ends.
-func (t *Telemetry) past(ctx context.Context, name string, kind trace.SpanKind, took time.Duration, f failure, attrs []attribute.KeyValue) {
+func (t *Telemetry) past(ctx context.Context, s ended) {
 	end := time.Now()
-	_, span := t.begin(ctx, name, kind, end.Add(-took), attrs)
-	finish(span, f, end)
+	_, span := t.begin(ctx, s.name, s.kind, end.Add(-s.took), s.attrs)
+	finish(span, s.failure, end)
+}
+
+// ended is a span that is made at its end.
+type ended struct {
+	name    string
+	kind    trace.SpanKind
+	took    time.Duration
+	failure failure
+	attrs   []attribute.KeyValue
 }
 
 func (t *Telemetry) begin(ctx context.Context, name string, kind trace.SpanKind, at time.Time, attrs []attribute.KeyValue) (context.Context, trace.Span) {

@@ -71,7 +71,7 @@ func run(ctx context.Context, out io.Writer) error {
 	} {
 		fmt.Fprintf(out, "\n%s> %s\n", question.thread, question.text)
 		conv := toolbox.Conversation{Project: "demo", Thread: question.thread}
-		answer, err := converse(ctx, out, box, tools, conv, question.text)
+		answer, err := (&agent{box, tools, out}).converse(ctx, conv, question.text)
 		if err != nil {
 			return err
 		}
@@ -91,20 +91,27 @@ type message struct {
 // maxRounds keeps a model that never stops calling from running for ever.
 const maxRounds = 10
 
+// agent is a model with tools.
+type agent struct {
+	box   *toolbox.Box
+	tools *toolbox.ToolSet
+	out   io.Writer // what is called, for people
+}
+
 // converse is the loop: ask the model, run its calls, and ask again with the
 // results.
-func converse(ctx context.Context, out io.Writer, box *toolbox.Box, tools *toolbox.ToolSet, conv toolbox.Conversation, question string) (string, error) {
+func (a *agent) converse(ctx context.Context, conv toolbox.Conversation, question string) (string, error) {
 	history := []message{{role: "user", text: question}}
 	for range maxRounds {
-		reply := model(tools.OpenAI(), history)
+		reply := model(a.tools.OpenAI(), history)
 		history = append(history, reply)
 		if len(reply.calls) == 0 {
 			return reply.text, nil
 		}
 		// One turn's calls run at the same time, as far as their servers differ.
-		for i, result := range box.DispatchAll(ctx, reply.calls, conv) {
+		for i, result := range a.box.DispatchAll(ctx, reply.calls, conv) {
 			call := reply.calls[i]
-			fmt.Fprintf(out, "  %s %s -> %s\n", call.Name, call.Args, result.Text)
+			fmt.Fprintf(a.out, "  %s %s -> %s\n", call.Name, call.Args, result.Text)
 			history = append(history, message{role: "tool", id: call.ID, text: result.Text})
 		}
 		if ctx.Err() != nil {
