@@ -1,0 +1,5 @@
+//go:build !linux
+
+package tenure
+
+func mountWithin(string) string { return "" }
