@@ -5,11 +5,15 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"os/exec"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/mcppool/mcppool/internal/childenv"
+	"github.com/mcppool/mcppool/internal/container"
 	"github.com/mcppool/mcppool/internal/httpconn"
 	"github.com/mcppool/mcppool/internal/mcpconn"
 	"github.com/mcppool/mcppool/internal/redact"
@@ -138,13 +142,24 @@ func (p *Pool) dialDefault(ctx context.Context, of *conn) (Client, error) {
 		c.Conn, err = httpconn.Dial(ctx, httpconn.Config{
 			URL: of.srv.URL, Header: of.srv.Header, Web: &p.web, MaxMessageSize: p.opts.maxMessage(), Config: cfg,
 		})
-	} else {
+	} else if err = p.checkContainer(&of.srv); err == nil {
 		c.Conn, err = mcpconn.Dial(ctx, p.childConfig(ctx, of, cfg))
 	}
 	if err != nil {
 		return nil, publicError(c.redact, err)
 	}
 	return c, nil
+}
+
+// checkContainer reports why a server that names its container can't have the sessions
+// that its policy has for it.
+func (p *Pool) checkContainer(srv *Server) error {
+	run, ok := container.Parse(append([]string{srv.Command}, srv.Args...), p.opts.ContainerCLIs)
+	if !ok || run.Name == "" || srv.Policy.Mode != PerScope && srv.Policy.Processes <= 1 && srv.Policy.Spares == 0 {
+		return nil
+	}
+	return &ConfigError{Field: "Server.Args", Reason: "name the container (--name), of which there can be one at a time: " +
+		"leave the name out, or set Policy.Mode to Exclusive, or Shared in one process and without spares"}
 }
 
 func (p *Pool) childConfig(ctx context.Context, of *conn, common rpc.Config) mcpconn.Config {
@@ -159,6 +174,7 @@ func (p *Pool) childConfig(ctx context.Context, of *conn, common rpc.Config) mcp
 		CloseTimeout:   p.opts.CloseTimeout,
 		Grace:          p.opts.CloseGrace,
 		TermFirst:      srv.Policy.TermFirst,
+		Contain:        func(cmd *exec.Cmd) *container.Container { return p.containers.Adopt(cmd, of.id) },
 		Traffic:        &p.traffic,
 		OnJunk: func(line []byte, total int) {
 			if p.trace.Junk != nil {
@@ -173,12 +189,31 @@ func (p *Pool) childConfig(ctx context.Context, of *conn, common rpc.Config) mcp
 			p.trace.ProcessStarted(ctx, ProcessStartedInfo{of.origin(), child.Pid()})
 		}
 	}
+	if p.opts.Command != nil {
+		cfg.Prepare = func(cmd *exec.Cmd) error { return of.command(cmd) }
+	}
 	if p.trace.Stderr != nil { // else nobody has to look for its lines
 		cfg.OnStderr = func(line []byte) {
 			p.trace.Stderr(context.Background(), StderrInfo{of.origin(), secrets.Piece(string(line), false)})
 		}
 	}
 	return cfg
+}
+
+// command runs the caller's part of a start.
+func (c *conn) command(cmd *exec.Cmd) error {
+	before := slices.Clone(cmd.Env)
+	err := c.safely("Options.Command", func() error {
+		return c.pool.opts.Command(c.origin(), c.srv.clone(), cmd)
+	})
+	added := make(map[string]string)
+	for _, entry := range cmd.Env {
+		if name, value, ok := strings.Cut(entry, "="); ok && !slices.Contains(before, entry) {
+			added[name] = value
+		}
+	}
+	c.server.redact.Inherit(added, nil)
+	return err
 }
 
 // callTool sets id, unless it is nil, to the request's.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"log/slog"
 	"math"
+	"os/exec"
 	"slices"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/mcppool/mcppool/internal/childenv"
 	"github.com/mcppool/mcppool/internal/poolstate"
 	"github.com/mcppool/mcppool/internal/rpc"
+	"github.com/mcppool/mcppool/internal/tenure"
 )
 
 // Version is the version of this module.
@@ -74,6 +76,28 @@ type Options struct {
 	// USERNAME, USERPROFILE). "*" is all of it.
 	InheritEnv []string
 
+	// Command is called before each start of a child process, those of spares and
+	// one-shots and second starts of one connect included, and may change how it is
+	// started: Path, Args (whose first is the program's own name), Env, Dir,
+	// ExtraFiles and SysProcAttr of cmd, such as the user, namespaces or a cgroup;
+	// nothing else of it counts. What the pool needs is set afterwards and wins: the
+	// standard streams, the session (Setsid), on Linux Pdeathsig and PidFD, on Windows
+	// the flags that put the child into its job. What it adds to Env is secret, as
+	// [Server.Env] is. Its error fails the start. It may be called for many starts at
+	// once, and isn't part of a Server's identity. Default: none.
+	Command func(from Origin, srv Server, cmd *exec.Cmd) error
+
+	// ContainerCLIs names programs that run containers as docker, podman and nerdctl do,
+	// which are known, or that run such a program, as sudo, doas, env and nice do. Of
+	// a Server that runs a container with one of them the pool labels the container,
+	// and ends it with its session; one that names its container (--name) must be
+	// Exclusive, or Shared in one process.
+	ContainerCLIs []string
+	// ScratchDir is the folder in which pools keep what must outlive a host that is
+	// killed, so that the next one finds it; default: mcppool-UID in the folder for
+	// temporary files. It is this user's alone, and is made when it is needed.
+	ScratchDir string
+
 	// AfterConnect is called with each session that has just connected, spares
 	// included, before anybody else has it: to log in, or to warm it up. Its ctx is
 	// that of the connect, of which it is a part, and which fails with its error.
@@ -122,6 +146,8 @@ func (o *Options) resolved() Options {
 		r = *o
 	}
 	r.InheritEnv = slices.Clone(r.InheritEnv)
+	r.ContainerCLIs = slices.Clone(r.ContainerCLIs)
+	r.ScratchDir = cmp.Or(r.ScratchDir, tenure.DefaultBase())
 	r.MaxSessions = orDefault(r.MaxSessions, defaultMaxSessions)
 	r.IdleTimeout = orDefault(r.IdleTimeout, defaultIdleTimeout)
 	r.ConnectTimeout = orDefault(r.ConnectTimeout, defaultConnectTimeout)

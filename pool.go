@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"sync"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/mcppool/mcppool/internal/container"
 	"github.com/mcppool/mcppool/internal/httpconn"
 	"github.com/mcppool/mcppool/internal/mcpconn"
 	"github.com/mcppool/mcppool/internal/poolstate"
@@ -35,6 +37,8 @@ type Pool struct {
 	waits  atomic.Uint64
 	waited atomic.Int64
 	web    httpconn.Web // connections to servers at a URL
+
+	containers container.Host
 	// empty is closed once the pool is closed and has no session left.
 	empty chan struct{}
 	// wg counts the goroutines of the pool: connects, closes and those of reaper.go.
@@ -76,6 +80,8 @@ func New(opts *Options) (*Pool, error) {
 	var id [6]byte
 	_, _ = rand.Read(id[:]) // never fails (crypto/rand)
 	p.id = hex.EncodeToString(id[:])
+	p.containers.Pool, p.containers.CLIs = p.id, p.opts.ContainerCLIs
+	p.containers.Base = filepath.Join(p.opts.ScratchDir, "containers")
 	return p, nil
 }
 
@@ -362,12 +368,25 @@ func (p *Pool) Shutdown(ctx context.Context) error {
 // open or now.
 func (p *Pool) Close() error {
 	p.refuse(func(s *poolstate.Session) { p.state.Kill(s, ErrClosed, reason(ReasonShutdown), p.now()) })
+	last := time.Now().Add(p.opts.CloseTimeout + time.Second)
 	<-p.empty
 	p.wg.Wait()
 	p.web.Close()
+	p.endContainers(last)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return errors.Join(p.left...)
+}
+
+// endContainers sees to it that there are no containers but those that a LeftError says.
+func (p *Pool) endContainers(last time.Time) {
+	ctx, cancel := context.WithDeadline(context.Background(), last)
+	defer cancel()
+	if err := p.containers.End(ctx); err != nil {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.left = append(p.left, &LeftError{Server: "containers", Err: err})
+	}
 }
 
 // refuse ends the taking of calls, and ends each session that there is.

@@ -12,17 +12,21 @@
 package mcpconn
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"os/exec"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/mcppool/mcppool/internal/container"
 	"github.com/mcppool/mcppool/internal/decode"
 	"github.com/mcppool/mcppool/internal/offers"
+	"github.com/mcppool/mcppool/internal/proc"
 	"github.com/mcppool/mcppool/internal/progress"
 	"github.com/mcppool/mcppool/internal/rounds"
 	"github.com/mcppool/mcppool/internal/rpc"
@@ -50,6 +54,10 @@ type Config struct {
 	Prepare        func(*exec.Cmd) error // see proc.Config; called before each start
 	Traffic        *Traffic              // counts the bytes; nil for none
 
+	// Contain is called with the command of each start, after Prepare, and returns
+	// the container that it runs, or nil.
+	Contain func(*exec.Cmd) *container.Container
+
 	OnStart  func(*Conn)                  // a child was started, for a connection to be; some servers are twice, see dial.go
 	OnJunk   func(line []byte, total int) // see stdio.Config
 	OnStderr func(line []byte)            // see stdio.Config
@@ -66,11 +74,15 @@ const StderrTail = stdio.DefaultStderrTail
 type Conn struct {
 	cfg      *Config
 	child    *stdio.Conn
+	box      *container.Container // nil for none
 	info     *mcp.InitializeResult
 	meta     atomic.Pointer[rpc.RequestMeta] // nil in it on legacy connections
 	decoder  toolresult.Decoder
 	progress progress.Handlers
 	streams  *streams.Set
+
+	closing  sync.Once
+	closeErr error // written within closing
 }
 
 var _ rpc.Conn = (*Conn)(nil)
@@ -89,6 +101,7 @@ func newConn(cfg *Config, sc stdio.Config) (*Conn, error) {
 		c.notified(method, params)
 	}
 	defer close(ready)
+	sc.Proc.Prepare = c.prepare
 	child, err := stdio.Start(sc)
 	if err != nil {
 		return nil, err
@@ -96,6 +109,19 @@ func newConn(cfg *Config, sc stdio.Config) (*Conn, error) {
 	c.child = child
 	c.streams = streams.New(child.Ending(), c.listen)
 	return c, nil
+}
+
+// prepare is called before the start.
+func (c *Conn) prepare(cmd *exec.Cmd) error {
+	if c.cfg.Prepare != nil {
+		if err := c.cfg.Prepare(cmd); err != nil {
+			return err
+		}
+	}
+	if c.cfg.Contain != nil {
+		c.box = c.cfg.Contain(cmd)
+	}
+	return nil
 }
 
 // isModern reports the era, once the handshake is through.
@@ -224,14 +250,29 @@ func (c *Conn) Exit() string {
 
 // Close ends the connection and returns once nothing of it is left running.
 func (c *Conn) Close() error {
-	err := c.child.Close()
-	c.streams.Wait()
-	return err
+	return c.CloseBy(time.Now().Add(cmp.Or(c.cfg.CloseTimeout, stdio.DefaultCloseTimeout)))
 }
 
-// CloseBy is Close with another end of the time for it.
+// CloseBy is Close with another end of the time for it. All callers get what the first
+// one got.
 func (c *Conn) CloseBy(deadline time.Time) error {
-	err := c.child.CloseBy(deadline)
-	c.streams.Wait()
+	c.closing.Do(func() { c.closeErr = c.closeChild(deadline) })
+	return c.closeErr
+}
+
+// closeChild ends the process, and the container that it runs.
+func (c *Conn) closeChild(deadline time.Time) error {
+	defer c.streams.Wait()
+	if c.box == nil {
+		return c.child.CloseBy(deadline)
+	}
+	grace := cmp.Or(c.cfg.Grace, time.Until(deadline)/2)
+	if c.cfg.TermFirst {
+		grace = 0
+	}
+	err, left := c.box.Close(deadline, grace, c.child.CloseBy)
+	if left != nil {
+		return &proc.LeftError{Err: left}
+	}
 	return err
 }

@@ -66,7 +66,7 @@ func (d *dialer) look() error {
 	}
 	d.proc = proc.Config{
 		Path: path, Args: d.cfg.Args, Env: d.cfg.Env, Dir: dir,
-		Grace: d.cfg.Grace, TermFirst: d.cfg.TermFirst, Prepare: d.cfg.Prepare,
+		Grace: d.cfg.Grace, TermFirst: d.cfg.TermFirst,
 	}
 	return nil
 }

@@ -1,0 +1,6 @@
+// Server is the program of the image that the tests run.
+package main
+
+import "github.com/mcppool/mcppool/internal/hostile"
+
+func main() { hostile.Main() }
