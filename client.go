@@ -7,7 +7,6 @@ import (
 	"errors"
 	"os/exec"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -127,10 +126,10 @@ type defaultClient struct {
 }
 
 // dialDefault is the default of [Options.Dial].
-func (p *Pool) dialDefault(ctx context.Context, of *conn) (Client, error) {
+func (p *Pool) dialDefault(ctx context.Context, of *conn, srv *Server) (Client, error) {
 	c := &defaultClient{redact: of.server.redact}
 	cfg := rpc.Config{
-		Era:            rpc.Era(of.srv.Protocol),
+		Era:            rpc.Era(srv.Protocol),
 		ClientInfo:     p.opts.ClientInfo,
 		Hurry:          of.hurry,
 		Handlers:       p.handlersOf(of),
@@ -138,12 +137,12 @@ func (p *Pool) dialDefault(ctx context.Context, of *conn) (Client, error) {
 		OnPanic:        func(v any, stack []byte) { p.panicked(of.origin(), "Handlers", v, stack) },
 	}
 	var err error
-	if of.srv.IsHTTP() {
+	if srv.IsHTTP() {
 		c.Conn, err = httpconn.Dial(ctx, httpconn.Config{
-			URL: of.srv.URL, Header: of.srv.Header, Web: &p.web, MaxMessageSize: p.opts.maxMessage(), Config: cfg,
+			URL: srv.URL, Header: srv.Header, Web: &p.web, MaxMessageSize: p.opts.maxMessage(), Config: cfg,
 		})
-	} else if err = p.checkContainer(&of.srv); err == nil {
-		c.Conn, err = mcpconn.Dial(ctx, p.childConfig(ctx, of, cfg))
+	} else if err = p.checkContainer(srv); err == nil {
+		c.Conn, err = mcpconn.Dial(ctx, p.childConfig(ctx, of, srv, cfg))
 	}
 	if err != nil {
 		return nil, publicError(c.redact, err)
@@ -162,8 +161,8 @@ func (p *Pool) checkContainer(srv *Server) error {
 		"leave the name out, or set Policy.Mode to Exclusive, or Shared in one process and without spares"}
 }
 
-func (p *Pool) childConfig(ctx context.Context, of *conn, common rpc.Config) mcpconn.Config {
-	srv, secrets := &of.srv, of.server.redact
+func (p *Pool) childConfig(ctx context.Context, of *conn, srv *Server, common rpc.Config) mcpconn.Config {
+	secrets := of.server.redact
 	secrets.Inherit(childenv.Inherited(p.opts.InheritEnv, srv.Env))
 	cfg := mcpconn.Config{
 		Config:  common,
@@ -202,17 +201,11 @@ func (p *Pool) childConfig(ctx context.Context, of *conn, common rpc.Config) mcp
 
 // command runs the caller's part of a start.
 func (c *conn) command(cmd *exec.Cmd) error {
-	before := slices.Clone(cmd.Env)
+	before := slices.Clone(cmd.Env) // which may be written to
 	err := c.safely("Options.Command", func() error {
-		return c.pool.opts.Command(c.origin(), c.srv.clone(), cmd)
+		return c.pool.opts.Command(c.origin(), c.srv.clone(), cmd) // which may change what it gets
 	})
-	added := make(map[string]string)
-	for _, entry := range cmd.Env {
-		if name, value, ok := strings.Cut(entry, "="); ok && !slices.Contains(before, entry) {
-			added[name] = value
-		}
-	}
-	c.server.redact.Inherit(added, nil)
+	c.server.redact.Inherit(childenv.Added(before, cmd.Env), nil)
 	return err
 }
 

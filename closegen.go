@@ -40,12 +40,13 @@ func (p *Pool) CloseCommand(srv Server) {
 }
 
 // CloseScope closes every session of a scope, on all servers, as
-// [Pool.CloseServer] does: the conversation was deleted. The empty scope has
-// none.
+// [Pool.CloseServer] does, and removes its folders (see [DirPerScope]): the conversation
+// was deleted. The empty scope has none.
 func (p *Pool) CloseScope(scope string) {
 	p.mu.Lock()
 	defer p.unlock()
 	p.state.KillScope(scope, ErrServerClosed, reason(ReasonScopeClosed), p.now())
+	p.dirs.EndScope(scope)
 }
 
 // CloseSession closes one session as [Pool.CloseServer] does. It reports whether

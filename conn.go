@@ -15,6 +15,7 @@ import (
 	"github.com/mcppool/mcppool/internal/poolstate"
 	"github.com/mcppool/mcppool/internal/proc"
 	"github.com/mcppool/mcppool/internal/redact"
+	"github.com/mcppool/mcppool/internal/scratch"
 )
 
 // conn is what the pool has of one session besides its state: the connection, and
@@ -42,6 +43,8 @@ type conn struct {
 	client     Client
 	lost       <-chan struct{} // client.Done()
 	connectErr error
+
+	dir atomic.Pointer[scratch.Dir] // its own; nil for none
 
 	starting atomic.Pointer[mcpconn.Conn] // the last process of its connect; nil before, and over HTTP
 
@@ -213,12 +216,9 @@ func (p *Pool) closeConn(c *conn) {
 		closed.Took = p.now() - begun
 		p.explainDeath(c)
 	}
-	var left *proc.LeftError
-	if errors.As(closed.Err, &left) {
-		closed.Err = &LeftError{Server: c.label, PIDs: left.Pids, Err: left.Err}
-	}
+	left := c.left(&closed)
 	p.mu.Lock()
-	if left != nil && len(p.left) < maxLeft {
+	if left && len(p.left) < maxLeft {
 		p.left = append(p.left, closed.Err)
 	}
 	now := p.now()
@@ -234,6 +234,25 @@ func (p *Pool) closeConn(c *conn) {
 		}
 		p.trace.SessionClosed(context.Background(), closed)
 	}
+}
+
+// left removes what a session has besides its processes, and reports whether anything of
+// it is left, which closed then says.
+func (c *conn) left(closed *SessionClosedInfo) bool {
+	var processes *proc.LeftError
+	if errors.As(closed.Err, &processes) {
+		closed.Err = &LeftError{Server: c.label, PIDs: processes.Pids, Err: processes.Err}
+		return true // its folder goes with the pool
+	}
+	dir := c.dir.Load()
+	if dir == nil {
+		return false
+	}
+	err := c.pool.dirs.Leave(dir)
+	if err != nil {
+		closed.Err = &LeftError{Server: c.label, Dir: dir.Path(), Err: err}
+	}
+	return err != nil
 }
 
 // maxLeft bounds what is remembered of processes that couldn't be ended.
@@ -316,12 +335,16 @@ func (c *conn) lostError(err error) error {
 // dial connects, sets what there is of the connection, and makes every failure one that
 // says whose it is.
 func (p *Pool) dial(ctx context.Context, c *conn) (err error) {
-	err = c.safely("Options.Dial", func() (err error) {
-		if p.opts.Dial == nil {
-			c.client, err = p.dialDefault(ctx, c)
+	err = c.safely("Options.Dial", func() error {
+		srv, err := p.place(c)
+		if err != nil {
 			return err
 		}
-		c.client, err = p.opts.Dial(ctx, c.srv.clone()) // it may change what it gets
+		if p.opts.Dial == nil {
+			c.client, err = p.dialDefault(ctx, c, &srv)
+			return err
+		}
+		c.client, err = p.opts.Dial(ctx, srv)
 		return c.ownError(err)
 	})
 	switch {
@@ -338,6 +361,32 @@ func (p *Pool) dial(ctx context.Context, c *conn) (err error) {
 		return p.startError(ctx, c, err)
 	}
 	return nil
+}
+
+// place makes the folder that a session has of its own, and returns what is to be
+// started in it, which is the caller's.
+func (p *Pool) place(c *conn) (srv Server, err error) {
+	srv = c.srv.clone()
+	texts := append(srv.Args, srv.Dir)
+	if srv.PrivateDir == NoPrivateDir {
+		if scratch.IsAskedFor(texts, srv.Env) {
+			err = &ConfigError{Field: "Server.PrivateDir", Reason: "is empty, and " + scratch.Text + " stands for the folder"}
+		}
+		return srv, err
+	}
+	var dir *scratch.Dir
+	if scope := c.origin().Scope; srv.PrivateDir == DirPerScope && scope != "" {
+		dir, err = p.dirs.Keep(scratch.Owner{Server: c.st.Key.Server, Scope: scope})
+	} else {
+		dir, err = p.dirs.Make()
+	}
+	if err != nil {
+		return srv, fmt.Errorf("no folder of its own: %w", err)
+	}
+	c.dir.Store(dir)
+	srv.Env = scratch.Place(dir.Path(), texts, srv.Env)
+	srv.Args, srv.Dir = texts[:len(srv.Args)], texts[len(srv.Args)]
+	return srv, nil
 }
 
 // ownError is the error of a custom Dial, without secrets: a StartError is a copy, since

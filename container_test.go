@@ -36,6 +36,7 @@ type containerCLI struct {
 }
 
 func runtimes(t *testing.T, f func(t *testing.T, rt containerCLI)) {
+	t.Helper()
 	t.Run("docker in miniature", func(t *testing.T) { f(t, fakeDocker(t)) })
 	t.Run("podman", func(t *testing.T) { f(t, podman(t)) })
 }
@@ -67,11 +68,13 @@ func (rt containerCLI) await(t *testing.T, n int) {
 }
 
 func scratchOptions(t *testing.T) *mcppool.Options {
+	t.Helper()
 	return &mcppool.Options{CloseTimeout: 2 * time.Second, ScratchDir: filepath.Join(t.TempDir(), "scratch")}
 }
 
 func TestContainerIsGoneWithItsSessionWhateverItsProgramIgnores(t *testing.T) {
 	runtimes(t, func(t *testing.T, rt containerCLI) {
+		t.Helper()
 		opts := scratchOptions(t)
 		p := realPool(t, opts)
 		srv := rt.server()
@@ -95,6 +98,7 @@ func TestContainerIsGoneWithItsSessionWhateverItsProgramIgnores(t *testing.T) {
 
 func TestContainerIsGoneWhenItsClientWasKilled(t *testing.T) {
 	runtimes(t, func(t *testing.T, rt containerCLI) {
+		t.Helper()
 		p := realPool(t, scratchOptions(t))
 		srv := rt.server()
 		say(t, p, srv, "a", "count", nil)
@@ -112,6 +116,7 @@ func TestContainerIsGoneWhenItsClientWasKilled(t *testing.T) {
 
 func TestContainersOfAHostThatWasKilledAreRemovedByTheNextAndNobodyElses(t *testing.T) {
 	runtimes(t, func(t *testing.T, rt containerCLI) {
+		t.Helper()
 		opts := scratchOptions(t)
 		srv := rt.server()
 		living := realPool(t, opts)

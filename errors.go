@@ -157,12 +157,15 @@ const limitExclusive = "Policy.Mode"
 
 // LeftError is an error of [Pool.Close] and [Pool.Shutdown], and of a session's close
 // in [SessionClosedInfo]: processes that can't be ended, since they belong to another
-// user or hang in the kernel. The pool has given them up.
+// user or hang in the kernel, containers that aren't gone, and folders that can't be
+// removed. The pool has given them up.
 type LeftError struct {
 	// Server is the label of the server (see [Server.String]).
 	Server string
 	// PIDs are the processes; none if it isn't known whether there are any.
 	PIDs []int
+	// Dir is the folder that is left; empty where it is no folder.
+	Dir string
 	// Err is why they can't be ended, such as [syscall.EPERM]; nil if they were
 	// killed and aren't gone.
 	Err error
@@ -170,7 +173,10 @@ type LeftError struct {
 
 func (e *LeftError) Error() string {
 	text := "may have left processes behind"
-	if len(e.PIDs) > 0 {
+	switch {
+	case e.Dir != "":
+		text = "left a folder behind"
+	case len(e.PIDs) > 0:
 		text = "left processes behind: " + strings.Trim(fmt.Sprint(e.PIDs), "[]")
 	}
 	if e.Err != nil {

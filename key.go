@@ -32,7 +32,7 @@ func commandDigestOf(s *Server) digest {
 }
 
 func serverFrames(f keyed.Frames, s *Server) keyed.Frames {
-	return f.Text(s.Command).Texts(s.Args).Pairs(s.Env).Text(s.Dir).Text(s.URL).Pairs(s.Header).Text(string(s.Protocol))
+	return f.Text(s.Command).Texts(s.Args).Pairs(s.Env).Text(s.Dir).Text(string(s.PrivateDir)).Text(s.URL).Pairs(s.Header).Text(string(s.Protocol))
 }
 
 // Scope names the conversation whose state a session holds, from the ids that a

@@ -228,6 +228,11 @@ type Origin struct {
 	Server    string // its label (see [Server.String])
 	Scope     string
 	HTTP      bool // the server is reached at a URL; it has no process of the pool's
+	// PrivateDir is the path of the folder that the session has of its own, from right
+	// before its process is started until that has ended; empty without
+	// [Server.PrivateDir]. Who bounds what it holds looks at it from time to time,
+	// and calls [Pool.CloseSession].
+	PrivateDir string
 }
 
 // ServerName returns what metrics may call the server: Server without the digits that
@@ -249,7 +254,7 @@ func (c *conn) origin() Origin {
 
 // borrowedOrigin is origin for those who borrow c, under whom it doesn't change.
 func (c *conn) borrowedOrigin() Origin {
-	return Origin{SessionID: c.id, Server: c.label, Scope: c.st.Key.Scope, HTTP: c.srv.IsHTTP()}
+	return Origin{SessionID: c.id, Server: c.label, Scope: c.st.Key.Scope, HTTP: c.srv.IsHTTP(), PrivateDir: c.dir.Load().Path()}
 }
 
 // handlersOf are the handlers for one session.

@@ -18,6 +18,7 @@ import (
 	"github.com/mcppool/mcppool/internal/httpconn"
 	"github.com/mcppool/mcppool/internal/mcpconn"
 	"github.com/mcppool/mcppool/internal/poolstate"
+	"github.com/mcppool/mcppool/internal/scratch"
 )
 
 // Pool keeps sessions with MCP servers between calls. It is made by [New], is
@@ -39,6 +40,7 @@ type Pool struct {
 	web    httpconn.Web // connections to servers at a URL
 
 	containers container.Host
+	dirs       scratch.Dirs
 	// empty is closed once the pool is closed and has no session left.
 	empty chan struct{}
 	// wg counts the goroutines of the pool: connects, closes and those of reaper.go.
@@ -81,6 +83,7 @@ func New(opts *Options) (*Pool, error) {
 	_, _ = rand.Read(id[:]) // never fails (crypto/rand)
 	p.id = hex.EncodeToString(id[:])
 	p.containers.Pool, p.containers.CLIs = p.id, p.opts.ContainerCLIs
+	p.dirs.Pool, p.dirs.Base = p.id, filepath.Join(p.opts.ScratchDir, "folders")
 	p.containers.Base = filepath.Join(p.opts.ScratchDir, "containers")
 	return p, nil
 }
@@ -265,6 +268,9 @@ func (p *Pool) Prewarm(ctx context.Context, srv Server, n int) error {
 	if srv.IsHTTP() {
 		return &ConfigError{Field: "Server.URL", Reason: "is set: a server that is reached over HTTP has no spares"}
 	}
+	if srv.PrivateDir == DirPerScope {
+		return &ConfigError{Field: "Server.PrivateDir", Reason: `is "scope": a spare has no scope, and so no folder`}
+	}
 	started, err := p.startSpares(ctx, &srv, n)
 	for _, c := range started {
 		select {
@@ -372,20 +378,26 @@ func (p *Pool) Close() error {
 	<-p.empty
 	p.wg.Wait()
 	p.web.Close()
-	p.endContainers(last)
+	p.endLeavings(last)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return errors.Join(p.left...)
 }
 
-// endContainers sees to it that there are no containers but those that a LeftError says.
-func (p *Pool) endContainers(last time.Time) {
+// endLeavings sees to it that there are no containers and folders of the pool but those
+// that a LeftError says.
+func (p *Pool) endLeavings(last time.Time) {
 	ctx, cancel := context.WithDeadline(context.Background(), last)
 	defer cancel()
-	if err := p.containers.End(ctx); err != nil {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.left = append(p.left, &LeftError{Server: "containers", Err: err})
+	containers := p.containers.End(ctx)
+	dir, err := p.dirs.End()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if containers != nil {
+		p.left = append(p.left, &LeftError{Server: "the pool", Err: containers})
+	}
+	if err != nil {
+		p.left = append(p.left, &LeftError{Server: "the pool", Dir: dir, Err: err})
 	}
 }
 

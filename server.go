@@ -15,7 +15,7 @@ import (
 // Server says what to run or to reach, and how its sessions are kept. Its JSON form
 // is that of an entry of an mcpServers configuration file.
 //
-// Its identity is Command, Args, Env, Dir, URL, Header and Protocol: two Servers that
+// Its identity is Command, Args, Env, Dir, PrivateDir, URL, Header and Protocol: two Servers that
 // agree in them are one configuration and share sessions. The order of Env and the
 // difference between nil and empty don't count, nor do Name and Policy. A Server is
 // a value: the pool copies what it keeps, so that a caller may change its own
@@ -37,6 +37,10 @@ type Server struct {
 	Env map[string]string `json:"env,omitempty"`
 	// Dir is the child's working directory; empty means the host's.
 	Dir string `json:"cwd,omitempty"`
+	// PrivateDir gives the server's sessions folders of their own. The text
+	// ${mcppool.dir} in Args, Env and Dir stands for the folder's path; TMPDIR (on
+	// Windows TMP and TEMP) is the folder, unless Env has it. Default: none.
+	PrivateDir PrivateDir `json:"privateDir,omitempty"`
 
 	// URL is the endpoint of a server that is reached over HTTP. It is spoken
 	// to over streamable HTTP, or over SSE where the path ends in "/sse". Such
@@ -103,6 +107,25 @@ const (
 	Shared Mode = "shared"
 )
 
+// PrivateDir says whose a folder of a server is. It is a new one, which nobody but this
+// user may enter, below [Options.ScratchDir]; its name tells nothing. It goes with all
+// it holds, and what is mounted within is a [*LeftError]; what a host leaves that is
+// killed, the next pool removes. How full it gets is for the caller to bound; see
+// [Origin.PrivateDir].
+type PrivateDir string
+
+const (
+	// NoPrivateDir is none.
+	NoPrivateDir PrivateDir = ""
+	// DirPerSession is a folder for each session, which is removed when that has ended.
+	DirPerSession PrivateDir = "session"
+	// DirPerScope is a folder for each scope, for what is to outlive the death of its
+	// server's process. It is removed by [Pool.CloseScope] or with the pool. Sessions
+	// without a scope have one each, as with DirPerSession. Shared servers and spares
+	// can't have it, as they are no scope's.
+	DirPerScope PrivateDir = "scope"
+)
+
 // IsHTTP reports whether s is reached over HTTP rather than run as a child.
 func (s Server) IsHTTP() bool { return s.URL != "" }
 
@@ -110,7 +133,7 @@ func (s Server) IsHTTP() bool { return s.URL != "" }
 // sessions. How sessions are kept is no part of it.
 func (s Server) Equal(o Server) bool {
 	return s.Command == o.Command && slices.Equal(s.Args, o.Args) && maps.Equal(s.Env, o.Env) && s.Dir == o.Dir &&
-		s.URL == o.URL && maps.Equal(s.Header, o.Header) && s.Protocol == o.Protocol
+		s.PrivateDir == o.PrivateDir && s.URL == o.URL && maps.Equal(s.Header, o.Header) && s.Protocol == o.Protocol
 }
 
 func (s *Server) clone() Server {
@@ -135,6 +158,10 @@ func (s *Server) validate() error {
 		return invalid("Command", "contains a NUL byte")
 	case strings.Contains(s.Dir, nul):
 		return invalid("Dir", "contains a NUL byte")
+	case s.PrivateDir != NoPrivateDir && s.PrivateDir != DirPerSession && s.PrivateDir != DirPerScope:
+		return invalid("PrivateDir", `is neither empty nor "session" nor "scope"`)
+	case s.PrivateDir == DirPerScope && (s.Policy.Mode == Shared || s.Policy.Spares > 0):
+		return invalid("PrivateDir", `is "scope", which neither a shared server nor a spare has; "session" works with both`)
 	case s.Protocol != ProtocolAuto && s.Protocol != ProtocolLegacy && s.Protocol != ProtocolModern:
 		return invalid("Protocol", `is neither empty nor "legacy" nor "modern"`)
 	}
@@ -200,6 +227,8 @@ func (s *Server) validateHTTP(invalid func(field, reason string) error) error {
 		return invalid("Env", "is set, but a server at a URL has none")
 	case s.Dir != "":
 		return invalid("Dir", "is set, but a server at a URL has none")
+	case s.PrivateDir != NoPrivateDir:
+		return invalid("PrivateDir", "is set, but a server at a URL has no process of the pool's")
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Header)) {
 		if name == "" || strings.ContainsAny(name, " \r\n\x00:") {

@@ -149,6 +149,7 @@ func newTestServer() *server.MCPServer {
 		}
 		return os.Getenv(req.GetString("name", "")), nil
 	})
+	add("tmpdir", func(context.Context, mcp.CallToolRequest) (string, error) { return os.TempDir(), nil })
 	add("getwd", func(context.Context, mcp.CallToolRequest) (string, error) { return os.Getwd() })
 	add("rawargs", func(_ context.Context, req mcp.CallToolRequest) (string, error) {
 		raw, err := json.Marshal(req.GetRawArguments())

@@ -105,6 +105,8 @@ type SessionInfo struct {
 	Protocol string              // the revision that is spoken
 	Info     *mcp.Implementation // what the server says that it is; nil when it isn't known
 	Stderr   string              // the tail of what it wrote there
+
+	PrivateDir string // see [Origin]
 }
 
 // infoChunk is how many sessions are described under one hold of the lock.
@@ -168,6 +170,8 @@ func (c *conn) infoLocked() SessionInfo {
 		LastUsed: c.pool.wall(c.st.LastUsed()),
 		InFlight: c.st.InFlight(),
 		Calls:    c.st.Calls(),
+
+		PrivateDir: c.dir.Load().Path(),
 	}
 }
 

@@ -64,6 +64,18 @@ func Build(inherit []string, extra map[string]string) []string {
 	return env
 }
 
+// Added returns the variables that an environment has and another, before it was
+// changed, has not, or not with that value.
+func Added(before, after []string) map[string]string {
+	added := make(map[string]string)
+	for _, entry := range after {
+		if name, value, ok := strings.Cut(entry, "="); ok && !slices.Contains(before, entry) {
+			added[name] = value
+		}
+	}
+	return added
+}
+
 // Inherited returns what a child that is built so gets of the host's environment
 // besides the safe part: the variables that were asked for by name, and the rest that
 // "*" brings.

@@ -35,12 +35,19 @@ type Host struct {
 	CLIs []string // names of further programs, see Parse
 
 	work   sync.WaitGroup
-	mu     sync.Mutex // protects the fields below
+	begin  sync.Once // of the next
 	tenure *tenure.Tenure
-	known  map[string]*cli
-	ended  bool
-	life   context.Context // of the sweeps
-	end    context.CancelFunc
+
+	mu    sync.Mutex // protects the fields below
+	known map[string]*noted
+	life  context.Context // of the sweeps
+	end   context.CancelFunc
+}
+
+// noted is a program that has run containers.
+type noted struct {
+	cli  *cli
+	once sync.Once
 }
 
 // Adopt gives the container that cmd is to run, if it is to run one, labels and, unless
@@ -66,25 +73,23 @@ func (h *Host) Adopt(cmd *exec.Cmd, session string) *Container {
 func (h *Host) note(c *cli) {
 	key := c.key()
 	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.ended || h.known[key] != nil {
-		return
-	}
 	if h.known == nil {
-		h.known = make(map[string]*cli)
+		h.known = make(map[string]*noted)
 		h.life, h.end = context.WithTimeout(context.Background(), sweepTime)
 	}
-	h.known[key] = c
-	if h.tenure == nil {
-		// Without one the containers are labelled all the same, and nobody else's.
-		h.tenure, _ = tenure.Begin(h.Base, h.Pool)
+	if h.known[key] == nil {
+		h.known[key] = &noted{cli: c}
 	}
-	if h.tenure == nil {
-		return
-	}
-	_ = os.WriteFile(filepath.Join(h.tenure.Dir(), key), nil, 0o600)
-	life := h.life
-	h.work.Go(func() { h.sweep(life, c, key) })
+	n, life := h.known[key], h.life
+	h.mu.Unlock()
+	n.once.Do(func() {
+		h.begin.Do(func() { h.tenure, _ = tenure.Begin(h.Base, h.Pool) })
+		if h.tenure == nil {
+			return // the containers are labelled all the same, and nobody else's
+		}
+		_ = os.WriteFile(filepath.Join(h.tenure.Dir(), key), nil, 0o600)
+		h.work.Go(func() { h.sweep(life, c, key) })
+	})
 }
 
 // sweepTime bounds the search for what other hosts left.
@@ -115,24 +120,24 @@ func (h *Host) sweepOne(ctx context.Context, c *cli, note string, gone *tenure.T
 // may be adopted afterwards.
 func (h *Host) End(ctx context.Context) error {
 	h.mu.Lock()
-	h.ended = true
-	known, own := h.known, h.tenure
-	h.known, h.tenure = nil, nil
-	if h.end != nil {
-		h.end()
-	}
+	known, end := h.known, h.end
+	h.known = nil
 	h.mu.Unlock()
+	if known == nil {
+		return nil
+	}
+	end()
 	h.work.Wait()
 	var err error
-	for _, c := range known {
-		err = cmp.Or(err, c.remove(ctx, LabelPool+"="+h.Pool))
+	for _, n := range known {
+		err = cmp.Or(err, n.cli.remove(ctx, LabelPool+"="+h.Pool))
 	}
 	switch {
-	case own == nil:
+	case h.tenure == nil:
 	case err != nil:
-		own.Leave() // for the next host
+		h.tenure.Leave() // for the next host
 	default:
-		err = own.End()
+		err = h.tenure.End()
 	}
 	return err
 }

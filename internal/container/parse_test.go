@@ -17,7 +17,7 @@ func TestCommandLinesThatRunAContainerAreRecognised(t *testing.T) {
 		"podman run --name mine -i image":                                "mine",
 		"nerdctl --namespace x run --name=mine image":                    "mine",
 		"sudo -n docker run -i image":                                    "",
-		"sudo -u docker docker run -i image":                             "",
+		"sudo -u podman docker run -i image":                             "",
 		"env DOCKER_HOST=unix:///x docker --debug run -i image":          "",
 		"docker container run -i image":                                  "",
 		"docker --context far container run --name=mine image":           "mine",

@@ -25,7 +25,10 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func base(t *testing.T) string { return filepath.Join(t.TempDir(), "a base") }
+func base(t *testing.T) string {
+	t.Helper()
+	return filepath.Join(t.TempDir(), "a base")
+}
 
 func TestFolderOfALivingHostIsNobodyElses(t *testing.T) {
 	base := base(t)
