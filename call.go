@@ -180,6 +180,9 @@ func (c *conn) end(ctx context.Context, op string, err error) (error, callEnd) {
 	case c.st.Cause() != nil:
 		err = c.st.Cause()
 		done.how = outcomeClosed
+		if errors.Is(err, ErrSessionLost) { // it was found to be wedged
+			done.how = outcomeLost
+		}
 	case errors.Is(err, ErrServerClosed): // a Check that was asked right before the send
 		done = callEnd{ReasonServerClosed, outcomeClosed}
 	case ctx.Err() != nil:
@@ -193,7 +196,7 @@ func (c *conn) end(ctx context.Context, op string, err error) (error, callEnd) {
 		switch {
 		case ph != phaseSent:
 		case c.st.Probed():
-			c.suspect.Store(true)
+			c.doubtIt()
 		default:
 			done.why = why
 		}
@@ -224,9 +227,9 @@ const (
 	// AbandonDiscard closes the session: nobody knows what state it is in. One that
 	// is Concurrent is everybody's, and is probed all the same.
 	AbandonDiscard
-	// AbandonProbe keeps it. The server is told that the call was cancelled, and the
-	// next borrower first looks whether the server answers, within its own
-	// deadline and at most ProbeTimeout. If not, the session is replaced.
+	// AbandonProbe keeps it. The server is told that the call was cancelled, and asked
+	// at once whether it answers; who needs the session meanwhile waits for that. If it
+	// doesn't answer within ProbeTimeout, the session is replaced.
 	AbandonProbe
 )
 

@@ -60,8 +60,8 @@ type Prober interface {
 	Probe(ctx context.Context) error
 }
 
-// probe asks whether the server behind c is alive.
-func (c *conn) probe(ctx context.Context) error {
+// ask asks whether the server behind c is alive.
+func (c *conn) ask(ctx context.Context) error {
 	if p, ok := c.client.(Prober); ok {
 		return p.Probe(ctx)
 	}

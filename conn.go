@@ -39,9 +39,8 @@ type conn struct {
 	client     Client
 	connectErr error
 
-	// suspect is set when a call was given up: the next borrower looks first
-	// whether the server answers.
-	suspect   atomic.Bool
+	// doubt is set while the server is asked whether it answers.
+	doubt     atomic.Pointer[doubt]
 	current   current
 	lastErr   atomic.Pointer[error] // of a call
 	info      *mcp.InitializeResult // what the server said of itself; set before ready is closed
@@ -90,10 +89,16 @@ func (p *Pool) ownLocked(s *poolstate.Session, srv *Server, ctx context.Context)
 	p.watchLocked()
 }
 
-// ownSpareLocked makes the conn of a spare that the pool itself wants. The caller
-// must hold p.mu.
-func (p *Pool) ownSpareLocked(s *poolstate.Session) {
-	p.ownLocked(s, &recordOf(s.Group).srv, context.Background())
+// ownSuccessorLocked makes the conn of a session that the state began by itself: a
+// spare, or one in the place of another, for the first of those who waited for that. The
+// caller must hold p.mu.
+func (p *Pool) ownSuccessorLocked(s *poolstate.Session) {
+	ctx, ok := s.Caller.(context.Context)
+	if !ok {
+		ctx = context.Background()
+	}
+	s.Caller = nil // its values are for the connect alone
+	p.ownLocked(s, &recordOf(s.Group).srv, ctx)
 }
 
 // abort ends the connect early.
@@ -156,10 +161,15 @@ func (p *Pool) publish(c *conn, client Client, err error) (wanted bool) {
 	default:
 		wanted = p.state.Failed(c.st, err, now)
 	}
-	if wanted {
+	switch {
+	case wanted:
 		c.connectErr = err
-	} else {
+	case c.st.Cause() != nil:
 		c.connectErr = c.st.Cause()
+	case p.closed: // who waited for it has moved on, but for a Prewarm
+		c.connectErr = ErrClosed
+	default:
+		c.connectErr = ErrServerClosed
 	}
 	return wanted
 }

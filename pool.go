@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"strconv"
 	"sync"
@@ -110,15 +111,16 @@ func (p *Pool) unlock() {
 // prepareLocked does the part of an action that must not come after the next event.
 // The caller must hold p.mu.
 func (p *Pool) prepareLocked(a *poolstate.Action) {
+	if a.Session != nil && a.Session.Owner == nil {
+		p.ownSuccessorLocked(a.Session)
+	}
 	switch a.Do {
 	case poolstate.HoldOff, poolstate.Try:
 		a.Label = a.Session.Group.Label
-	case poolstate.Connect:
-		if a.Session.Owner == nil { // the pool's own wish, for a spare
-			p.ownSpareLocked(a.Session)
-		}
+	case poolstate.Connect, poolstate.Close:
 		p.wg.Add(1)
-	case poolstate.Close:
+	case poolstate.Probe:
+		connOf(a.Session).beginProbeLocked()
 		p.wg.Add(1)
 	case poolstate.Wake:
 		p.startReaperLocked()
@@ -136,6 +138,11 @@ func (p *Pool) run(a *poolstate.Action) {
 		go func() {
 			defer p.wg.Done()
 			p.closeConn(connOf(a.Session))
+		}()
+	case poolstate.Probe:
+		go func() {
+			defer p.wg.Done()
+			p.probe(connOf(a.Session))
 		}()
 	case poolstate.Wake:
 		select {
@@ -194,10 +201,18 @@ func (p *Pool) callIn(ctx context.Context, c *conn, req *mcp.CallToolRequest, ca
 		}
 	}()
 	res, err, done = c.call(ctx, req, call)
-	if err != nil && again && done.how == outcomeNotSent && c.st.Lost() && c.st.Cause() == nil {
+	if err != nil && again && done.how == outcomeNotSent && c.gone() {
 		sent = false
 	}
 	return res, sent, err
+}
+
+// gone reports whether the session was lost by itself, or found not to answer.
+func (c *conn) gone() bool {
+	if cause := c.st.Cause(); cause != nil {
+		return errors.Is(cause, ErrSessionLost)
+	}
+	return c.st.Lost()
 }
 
 // ListTools lists the tools of srv, all pages of them, as the session of scope
@@ -271,7 +286,8 @@ func (p *Pool) Prewarm(ctx context.Context, srv Server, n int) error {
 				err = c.connectErr
 			}
 		case <-c.st.Killed():
-			return wrap("prewarm", &srv, phaseQueue, c.st.Cause())
+			b := newBorrower(ctx, &srv, "", nil)
+			return wrap("prewarm", &srv, phaseQueue, p.refusal(&b, c.st.Cause()))
 		case <-ctx.Done():
 			return wrap("prewarm", &srv, phaseQueue, ctx.Err())
 		}

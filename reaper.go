@@ -2,6 +2,7 @@ package mcppool
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -84,45 +85,39 @@ func (p *Pool) every(d time.Duration, f func(ctx context.Context)) {
 // maxProbes bounds how many idle sessions are checked at a time.
 const maxProbes = 8
 
-// checkHealth asks the idle sessions whether they answer, and closes those that
-// don't. Each is borrowed when its turn to be asked comes, and left alone if it was
-// used since the round began.
+// checkHealth asks the idle sessions and the spares whether they answer, and closes
+// those that don't. Each is kept from its callers only while it is asked, and left alone
+// if it was used since the round began.
 func (p *Pool) checkHealth(ctx context.Context) {
 	p.mu.Lock()
 	began := p.now()
-	idle := p.state.IdleSessions(nil)
+	idle := slices.AppendSeq([]*poolstate.Session(nil), p.state.Idle)
 	p.mu.Unlock()
 	var wg sync.WaitGroup
 	slots := make(chan struct{}, maxProbes)
 	for _, s := range idle {
+		if ctx.Err() != nil {
+			break
+		}
 		slots <- struct{}{}
 		wg.Go(func() {
-			p.checkOne(ctx, s, began)
+			p.checkOne(s, began)
 			<-slots
 		})
 	}
 	wg.Wait()
 }
 
-func (p *Pool) checkOne(ctx context.Context, s *poolstate.Session, began moment) {
+func (p *Pool) checkOne(s *poolstate.Session, began moment) {
 	p.mu.Lock()
-	borrowed := p.state.BorrowIdle(s, began)
+	inspected := p.state.Inspect(s, began)
+	if inspected {
+		connOf(s).beginProbeLocked()
+	}
 	p.mu.Unlock()
-	if !borrowed {
-		return
+	if inspected {
+		p.probe(connOf(s))
 	}
-	c := connOf(s)
-	why := CloseReason("")
-	c.suspect.Store(true)
-	switch err := c.reassure(ctx); err {
-	case errWedged:
-		why = ReasonWedged
-	case errDead:
-		why = ReasonCrashed
-	}
-	p.mu.Lock()
-	defer p.unlock()
-	p.state.Leave(s, nil, reason(why), 0)
 }
 
 // checkMemory marks the sessions whose process trees use too much.
