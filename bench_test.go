@@ -86,8 +86,8 @@ func BenchmarkWarmCallTraced(b *testing.B) {
 	var begun, ended atomic.Int64
 	plain := noopPool(b, mcppool.Options{})
 	counted := noopPool(b, mcppool.Options{Trace: &mcppool.Trace{
-		CallBegin: func(context.Context, mcppool.Origin, string) { begun.Add(1) },
-		CallEnd:   func(context.Context, mcppool.Origin, string, mcppool.CallDone) { ended.Add(1) },
+		CallBegin: func(context.Context, mcppool.CallBeginInfo) { begun.Add(1) },
+		CallEnd:   func(context.Context, mcppool.CallEndInfo) { ended.Add(1) },
 	}})
 	ctx := context.Background()
 	calls := func(p *mcppool.Pool) time.Duration {

@@ -3,8 +3,6 @@ package mcppool
 import (
 	"context"
 	"errors"
-	"fmt"
-	"runtime"
 	"time"
 
 	"github.com/mcppool/mcppool/internal/poolstate"
@@ -61,7 +59,7 @@ func (p *Pool) borrowAgain(b *borrower, old *conn) (*conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.logRetry(old, ReasonCrashed)
+	p.replaced(b.ctx, old, ReasonCrashed)
 	return p.await(b, c, w, 1)
 }
 
@@ -121,7 +119,7 @@ func (p *Pool) refusal(b *borrower, err error) error {
 func (p *Pool) await(b *borrower, c *conn, w *poolstate.Place, deaths int) (_ *conn, err error) {
 	joined := true
 	defer func() {
-		if joined { // a Trace or the Logger panics: the borrow isn't to be lost with the caller
+		if joined { // a func of the caller's ends the goroutine, as a test's FailNow does
 			p.mu.Lock()
 			defer p.unlock()
 			p.state.Leave(c.st, w, reason(ReasonPanicked), p.now())
@@ -130,7 +128,7 @@ func (p *Pool) await(b *borrower, c *conn, w *poolstate.Place, deaths int) (_ *c
 	for {
 		err = c.awaitUse(b, w)
 		if w != nil && isClosed(w.Called()) {
-			next, place, refused := p.proceed(w)
+			next, place, refused := p.proceed(b.ctx, c, w)
 			switch {
 			case refused != nil:
 				joined = false
@@ -145,7 +143,9 @@ func (p *Pool) await(b *borrower, c *conn, w *poolstate.Place, deaths int) (_ *c
 			err = c.usable(b)
 		}
 		if err == nil {
-			p.logBorrowed(c)
+			if p.trace.SessionBorrowed != nil {
+				p.trace.SessionBorrowed(b.ctx, SessionBorrowedInfo{c.borrowedOrigin()})
+			}
 			joined = false
 			return c, nil
 		}
@@ -161,16 +161,23 @@ func (p *Pool) await(b *borrower, c *conn, w *poolstate.Place, deaths int) (_ *c
 	}
 }
 
-// proceed returns what has become of a borrower whose place was called.
-func (p *Pool) proceed(w *poolstate.Place) (*conn, *poolstate.Place, error) {
+// proceed returns what has become of a borrower whose place in the line for c was called.
+func (p *Pool) proceed(ctx context.Context, c *conn, w *poolstate.Place) (*conn, *poolstate.Place, error) {
 	p.mu.Lock()
-	defer p.unlock()
 	s, place, err := p.state.Proceed(w, p.now())
+	if err == nil && s.Owner == nil {
+		p.ownSuccessorLocked(s)
+	}
+	why := CloseReason(c.st.Reason())
+	p.unlock()
 	if err != nil {
 		return nil, nil, err
 	}
-	if s.Owner == nil {
-		p.ownSuccessorLocked(s)
+	switch why {
+	case ReasonCrashed, ReasonWedged, ReasonStartFailed:
+		if s != c.st {
+			p.replaced(ctx, c, why)
+		}
 	}
 	return connOf(s), place, nil
 }
@@ -199,7 +206,7 @@ func (p *Pool) leaveFor(b *borrower, c *conn, w *poolstate.Place, l leaving) (ne
 	defer func() {
 		p.unlock()
 		if err == nil && why != "" {
-			p.logRetry(c, why)
+			p.replaced(b.ctx, c, why)
 		}
 	}()
 	if err == errTooLong {
@@ -218,12 +225,27 @@ func (p *Pool) leaveFor(b *borrower, c *conn, w *poolstate.Place, l leaving) (ne
 }
 
 // giveBack ends the borrow of a call.
-func (p *Pool) giveBack(c *conn, done callEnd) {
+func (p *Pool) giveBack(ctx context.Context, c *conn, done callEnd) {
 	p.mu.Lock()
 	p.countLocked(c, done.how)
 	p.leaveLocked(c, done.why)
 	p.unlock()
-	p.logReleased(c, done.why)
+	p.released(ctx, c, done.why)
+}
+
+// released reports that a session was given back; why isn't empty when it serves
+// nobody else.
+func (p *Pool) released(ctx context.Context, c *conn, why CloseReason) {
+	if p.trace.SessionReleased != nil {
+		p.trace.SessionReleased(ctx, SessionReleasedInfo{c.borrowedOrigin(), why})
+	}
+}
+
+// replaced reports that a caller leaves a session for another.
+func (p *Pool) replaced(ctx context.Context, old *conn, why CloseReason) {
+	if p.trace.SessionReplaced != nil {
+		p.trace.SessionReplaced(ctx, SessionReplacedInfo{old.origin(), why})
+	}
 }
 
 // leaveLocked ends a borrow; why isn't empty when c must serve nobody else. The time is
@@ -239,189 +261,4 @@ func (p *Pool) countLocked(c *conn, how outcome) {
 	if how != outcomeNotSent {
 		c.st.Called()
 	}
-}
-
-// awaitUse waits until c is connected and the caller has its turn. It returns errSent
-// when that was sent to another session.
-func (c *conn) awaitUse(b *borrower, w *poolstate.Place) error {
-	select {
-	case <-c.ready:
-	default:
-		if err := c.awaitPlace(b, w); err != nil {
-			return err
-		}
-		if err := c.awaitConnect(b.ctx, w); err != nil {
-			return err
-		}
-		if err := ask(b.check); err != nil {
-			return err
-		}
-	}
-	if c.connectErr != nil {
-		return c.connectErr
-	}
-	if w != nil {
-		return c.awaitTurn(b.ctx, w)
-	}
-	return nil
-}
-
-// errTooLong becomes a BusyError for the caller.
-var errTooLong = fmt.Errorf("%w: waited at a limit for as long as MaxWait allows", ErrBusy)
-
-// awaitPlace waits at a limit, if c is queued.
-func (c *conn) awaitPlace(b *borrower, w *poolstate.Place) (err error) {
-	admitted := c.st.Admitted()
-	if admitted == nil {
-		return nil
-	}
-	select {
-	case <-admitted:
-		return c.st.Refusal()
-	default:
-	}
-	defer func(end func(error)) { end(err) }(c.wait(b.ctx, WaitLimit))
-	var tooLong <-chan time.Time
-	if d := c.pool.maxWaitNow(); d > 0 {
-		if b.giveUp.IsZero() {
-			b.giveUp = time.Now().Add(d)
-		}
-		timer := time.NewTimer(time.Until(b.giveUp))
-		defer timer.Stop()
-		tooLong = timer.C
-	}
-	select {
-	case <-admitted:
-		return c.st.Refusal()
-	case <-c.st.Killed():
-		return c.st.Cause()
-	case <-c.pool.done:
-		return ErrClosed
-	case <-calledTo(w):
-		if w.Sent() {
-			return errSent
-		}
-		return nil // it is connected already
-	case <-b.ctx.Done():
-		return b.ctx.Err()
-	case <-tooLong:
-		return errTooLong
-	}
-}
-
-func (p *Pool) maxWaitNow() time.Duration {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.maxWait
-}
-
-// awaitConnect waits for the connect. A close, the caller's ctx and the end of the
-// connect may tie: the close wins over the connect in usable, and ctx over
-// neither, since what it would waste is there.
-func (c *conn) awaitConnect(ctx context.Context, w *poolstate.Place) (err error) {
-	defer func(end func(error)) { end(err) }(c.wait(ctx, WaitConnect))
-	for called := calledTo(w); ; {
-		select {
-		case <-c.ready:
-			return c.connectErr
-		case <-called:
-			if w.Sent() {
-				return errSent
-			}
-			called = nil // its turn, and the connect is as good as over
-		case <-c.st.Killed():
-			return c.st.Cause()
-		case <-c.pool.done:
-			return ErrClosed
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-}
-
-// awaitTurn waits for the turn. A close wins when it ties; a turn that ties with
-// the end of ctx is passed on by Leave. When the session is lost all who wait are
-// sent on, in order.
-func (c *conn) awaitTurn(ctx context.Context, w *poolstate.Place) (err error) {
-	if isClosed(w.Called()) {
-		return nil
-	}
-	defer func(end func(error)) { end(err) }(c.wait(ctx, WaitTurn))
-	for lost := c.st.Done(); ; {
-		select {
-		case <-w.Called():
-			if w.Sent() {
-				return errSent
-			}
-			return nil
-		case <-c.st.Killed():
-			return c.st.Cause()
-		case <-lost:
-			lost = nil
-			c.pool.lost(c) // a custom client doesn't say so itself
-		case <-c.pool.done:
-			return ErrClosed
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-}
-
-// calledTo is closed when w is called; it never is without a place.
-func calledTo(w *poolstate.Place) <-chan struct{} {
-	if w == nil {
-		return nil
-	}
-	return w.Called()
-}
-
-func isClosed(ch <-chan struct{}) bool {
-	select {
-	case <-ch:
-		return true
-	default:
-		return false
-	}
-}
-
-// usable looks at c right before it is used: by then it may have been killed,
-// replaced or lost, and the caller may be late or its configuration changed.
-func (c *conn) usable(b *borrower) error {
-	switch {
-	case c.st.Cause() != nil:
-		return c.st.Cause()
-	case c.st.Lost(): // before stale, which it makes it: deaths are counted
-		return errDead
-	case c.st.Stale():
-		return errStale
-	}
-	if err := b.ctx.Err(); err != nil {
-		return err
-	}
-	return ask(b.check)
-}
-
-// ask runs a Check. One that panics counts as a no.
-func ask(check func() bool) (err error) {
-	if check == nil {
-		return nil
-	}
-	defer func() {
-		if v := recover(); v != nil {
-			err = fmt.Errorf("%w (Check panicked: %s)", ErrServerClosed, panicText(v))
-		}
-	}()
-	if !check() {
-		return ErrServerClosed
-	}
-	return nil
-}
-
-// panicText is what is safe to say of a panic's value: the runtime's own words,
-// or else its type.
-func panicText(v any) string {
-	if err, ok := v.(runtime.Error); ok {
-		return err.Error()
-	}
-	return fmt.Sprintf("a %T", v)
 }

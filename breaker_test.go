@@ -215,7 +215,7 @@ func TestBackoffRemembersABoundedNumberOfServers(t *testing.T) {
 	for i := range 1200 {
 		require.Error(t, call(t.Context(), p, other(i), "s"))
 	}
-	require.Equal(t, 1024, mcppool.Breakers(p))
+	require.Equal(t, 1024, mcppool.Backoffs(p))
 }
 
 // Callers that had been queued before their server failed started it one after the

@@ -82,6 +82,22 @@ func unknownContent(typ string, raw json.RawMessage) mcp.Content {
 	return UnknownContent{Type: typ, Raw: raw}
 }
 
+// Outcome sorts the ends of calls.
+type Outcome string
+
+// The ends that a call can have.
+const (
+	OutcomeOK        Outcome = "ok"         // the tool answered
+	OutcomeToolError Outcome = "tool error" // a result with IsError
+	OutcomeRPCError  Outcome = "rpc error"  // a JSON-RPC error
+	OutcomeTimeout   Outcome = "timeout"    // the caller's deadline
+	OutcomeCancelled Outcome = "cancelled"  // by the caller
+	OutcomeLost      Outcome = "lost"       // the connection died; the call was not repeated
+	OutcomeClosed    Outcome = "closed"     // the server, the scope or the pool was closed
+	OutcomeNotSent   Outcome = "not sent"   // refused, or given up, before it was sent
+	OutcomeOther     Outcome = "other"      // such as an undecodable result
+)
+
 // outcome is an [Outcome] that can be counted cheaply.
 type outcome uint8
 
@@ -128,14 +144,14 @@ func (c *current) get() (tool string, since moment) {
 	return c.tool, c.since
 }
 
-// call makes a tool call and tells of it. err is as the caller gets it.
+// call makes a tool call and reports it. err is as the caller gets it.
 func (c *conn) call(ctx context.Context, req *mcp.CallToolRequest, call *Call) (res *mcp.CallToolResult, err error, done callEnd) {
 	t := &c.pool.trace
 	begun := c.pool.now()
 	c.current.set(call.Tool, begun)
 	defer c.current.set("", 0)
 	if t.CallBegin != nil {
-		t.CallBegin(ctx, c.borrowedOrigin(), call.Tool)
+		t.CallBegin(ctx, CallBeginInfo{c.borrowedOrigin(), call.Tool})
 	}
 	var id *int64
 	if t.CallEnd != nil {
@@ -151,9 +167,9 @@ func (c *conn) call(ctx context.Context, req *mcp.CallToolRequest, call *Call) (
 	case res != nil && res.IsError:
 		done.how = outcomeToolError
 	}
-	c.pool.logCall(c, call.Tool, begun, done.how)
 	if t.CallEnd != nil {
-		t.CallEnd(ctx, c.borrowedOrigin(), call.Tool, CallDone{
+		t.CallEnd(ctx, CallEndInfo{
+			Origin: c.borrowedOrigin(), Tool: call.Tool,
 			Took: c.pool.now() - begun, Outcome: outcomes[done.how], RequestID: *id, Err: err,
 		})
 	}

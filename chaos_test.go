@@ -104,14 +104,14 @@ func newChaos(t *testing.T) *chaos {
 		return srv
 	}
 	healthy := server("state")
-	healthy.AfterAbandon = mcppool.AbandonProbe
+	healthy.Policy.AfterAbandon = mcppool.AbandonProbe
 	slow := server("slow to start", "DELAY", "100ms")
 	deaf := server("deaf to the end of its input")
 	crashing := server("state", "CRASHING", "1")
 	wrapped := server("state", "WRAPPED", "1")
 	wrapped.Args = []string{"-c", `"` + wrapped.Command + `"; exit $?`}
 	wrapped.Command = "sh"
-	wrapped.AfterAbandon = mcppool.AbandonProbe
+	wrapped.Policy.AfterAbandon = mcppool.AbandonProbe
 	c.servers = []mcppool.Server{healthy, slow, deaf, crashing, wrapped}
 	p, err := mcppool.New(&mcppool.Options{
 		MaxSessions: 8, IdleTimeout: 300 * time.Millisecond, ConnectTimeout: 2 * time.Second, CloseTimeout: 400 * time.Millisecond,

@@ -3,7 +3,6 @@ package mcppool
 import (
 	"context"
 	"errors"
-	"log/slog"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
@@ -117,10 +116,7 @@ func (p *Pool) dialDefault(ctx context.Context, of *conn) (Client, error) {
 		Hurry:          of.hurry,
 		Handlers:       p.handlersOf(of),
 		UnknownContent: unknownContent,
-		OnPanic: func(v any, stack []byte) {
-			p.log(slog.LevelError, "mcppool: a handler panicked", of,
-				slog.String("panic", panicText(v)), slog.String("stack", string(stack)))
-		},
+		OnPanic:        func(v any, stack []byte) { p.panicked(of.origin(), "Handlers", v, stack) },
 	}
 	var err error
 	if of.srv.IsHTTP() {
@@ -145,20 +141,18 @@ func (p *Pool) childConfig(ctx context.Context, of *conn, common rpc.Config) mcp
 		CloseTimeout:   p.opts.closeTimeout(),
 		Traffic:        &p.traffic,
 		OnJunk: func(line []byte, total int) {
-			clean := secrets.Piece(string(line), false)
-			p.log(slog.LevelDebug, "mcppool: no message on stdout", of, slog.Int("lines", total), slog.String("line", clean))
 			if p.trace.Junk != nil {
-				p.trace.Junk(of.origin(), clean, total)
+				p.trace.Junk(context.Background(), JunkInfo{of.origin(), secrets.Piece(string(line), false), total})
 			}
 		},
 		OnLost: func() { p.lost(of) },
 	}
 	if p.trace.ProcessStarted != nil {
-		cfg.OnStart = func(pid int) { p.trace.ProcessStarted(ctx, of.origin(), pid) }
+		cfg.OnStart = func(pid int) { p.trace.ProcessStarted(ctx, ProcessStartedInfo{of.origin(), pid}) }
 	}
 	if p.trace.Stderr != nil { // else nobody has to look for its lines
 		cfg.OnStderr = func(line []byte) {
-			p.trace.Stderr(of.origin(), secrets.Piece(string(line), false))
+			p.trace.Stderr(context.Background(), StderrInfo{of.origin(), secrets.Piece(string(line), false)})
 		}
 	}
 	return cfg

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -23,7 +22,7 @@ type conn struct {
 	st     *poolstate.Session
 	id     string // never used twice
 	srv    Server // the pool's own copy
-	label  string // srv.String()
+	label  string // server.label
 	server *serverRecord
 
 	// began is the ctx of the connect: it has the values of the ctx of the caller
@@ -63,11 +62,11 @@ func recordOf(g *poolstate.Group) *serverRecord { return g.Owner.(*serverRecord)
 // ownLocked makes the conn of a session that was begun for a caller. The caller must
 // hold p.mu.
 func (p *Pool) ownLocked(s *poolstate.Session, srv *Server, ctx context.Context) {
-	rec, ok := s.Group.Owner.(*serverRecord)
+	rec, known := s.Group.Owner.(*serverRecord)
 	own := srv.clone()
-	if !ok {
+	if !known {
 		rec = &serverRecord{
-			label:   own.String(),
+			label:   p.labelLocked(&own, s.Key.Server),
 			command: commandDigestOf(&own),
 			redact:  redact.New(redact.Source{Args: own.Args, Env: own.Env, URL: own.URL, Header: own.Header}),
 		}
@@ -125,29 +124,22 @@ func (p *Pool) connect(c *conn) {
 		ctx = bounded
 	}
 	if p.trace.ConnectBegin != nil {
-		p.trace.ConnectBegin(ctx, from)
+		p.trace.ConnectBegin(ctx, ConnectBeginInfo{from, spare})
 	}
-	client, err := p.dial(ctx, c)
-	if err == nil {
-		if i, ok := client.(Informer); ok {
-			c.info = i.Info()
-		}
-	}
-	wanted := p.publish(c, client, err)
-	p.tellConnected(ctx, from, ConnectDone{Took: p.now() - begun, Spare: spare, Info: c.infoToShow(), Err: err}, wanted)
+	client, done, err := p.dial(ctx, c)
+	wanted := p.publish(c, client, done, err)
+	end := ConnectEndInfo{Origin: from, Spare: spare, Took: p.now() - begun, Info: c.infoToShow(), Err: err}
+	p.connected(ctx, end, oneShot, wanted)
 	close(c.ready)
 	cancel()
-	if wanted && err == nil {
-		p.logOpened(c, oneShot)
-		return
+	if !wanted || err != nil {
+		p.closeConn(c)
 	}
-	p.logStartFailed(c, err)
-	p.closeConn(c)
 }
 
 // publish makes the outcome of a connect known, and reports whether anybody wants it
 // still. When a close ties with the end of the connect, the close wins.
-func (p *Pool) publish(c *conn, client Client, err error) (wanted bool) {
+func (p *Pool) publish(c *conn, client Client, done <-chan struct{}, err error) (wanted bool) {
 	p.mu.Lock()
 	defer p.unlock()
 	c.began, c.cancel = nil, nil // their values were for this alone
@@ -155,7 +147,7 @@ func (p *Pool) publish(c *conn, client Client, err error) (wanted bool) {
 	switch {
 	case err == nil:
 		c.client = client
-		wanted = p.state.Connected(c.st, client.Done(), now)
+		wanted = p.state.Connected(c.st, done, now)
 	case isConfigError(err):
 		wanted = p.state.Refused(c.st, now)
 	default:
@@ -174,15 +166,17 @@ func (p *Pool) publish(c *conn, client Client, err error) (wanted bool) {
 	return wanted
 }
 
-func (p *Pool) tellConnected(ctx context.Context, from Origin, done ConnectDone, wanted bool) {
-	if done.Err == nil && p.trace.SessionOpened != nil {
-		p.trace.SessionOpened(from, done.Spare)
+// connected reports the end of a connect.
+func (p *Pool) connected(ctx context.Context, end ConnectEndInfo, oneShot, wanted bool) {
+	opened := end.Err == nil
+	if !wanted {
+		end.Err = context.Canceled
+	}
+	if opened && p.trace.SessionOpened != nil {
+		p.trace.SessionOpened(ctx, SessionOpenedInfo{end.Origin, end.Spare, oneShot, end.Took})
 	}
 	if p.trace.ConnectEnd != nil {
-		if !wanted {
-			done.Err = context.Canceled
-		}
-		p.trace.ConnectEnd(ctx, from, done)
+		p.trace.ConnectEnd(ctx, end)
 	}
 }
 
@@ -208,10 +202,9 @@ func (p *Pool) lost(c *conn) {
 
 // closeConn ends what there is of c, which is closing, and forgets it.
 func (p *Pool) closeConn(c *conn) {
+	var err error
 	if c.client != nil {
-		if err := c.client.Close(); err != nil {
-			p.logCloseError(c, err)
-		}
+		err = c.safely("Client.Close", c.client.Close)
 		p.explainDeath(c)
 	}
 	p.mu.Lock()
@@ -219,12 +212,9 @@ func (p *Pool) closeConn(c *conn) {
 	why := CloseReason(c.st.Reason())
 	p.state.Closed(c.st, now)
 	p.unlock()
-	if c.client != nil {
-		p.logClosed(c, why)
-		if p.trace.SessionClosed != nil {
-			<-c.ready // the connect tells of the opening, though c may be killed meanwhile
-			p.trace.SessionClosed(c.borrowedOrigin(), why, now-c.st.Opened)
-		}
+	if c.client != nil && p.trace.SessionClosed != nil {
+		<-c.ready // the connect reports the opening, though c may be killed meanwhile
+		p.trace.SessionClosed(context.Background(), SessionClosedInfo{c.borrowedOrigin(), why, now - c.st.Opened, err})
 	}
 }
 
@@ -242,8 +232,10 @@ func (p *Pool) explainDeath(c *conn) {
 // lostError says what is known of the end of the connection.
 func (c *conn) lostError(err error) error {
 	lost := &SessionLostError{Server: c.label, Err: err}
-	if c.st.Lost() && c.client.Err() != nil {
-		lost.Err = c.client.Err()
+	if c.st.Lost() {
+		if why := c.safely("Client.Err", c.client.Err); why != nil {
+			lost.Err = why
+		}
 	}
 	if d, ok := c.client.(deathReporter); ok {
 		lost.Exit, lost.Stderr, lost.Stdout = d.death()
@@ -251,24 +243,37 @@ func (c *conn) lostError(err error) error {
 	return lost
 }
 
-// dial connects, and makes every failure one that says whose it is.
-func (p *Pool) dial(ctx context.Context, c *conn) (client Client, err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			client, err = nil, fmt.Errorf("Dial panicked: %s", panicText(v))
+// dial connects, and makes every failure one that says whose it is. It returns the
+// client and its Done.
+func (p *Pool) dial(ctx context.Context, c *conn) (client Client, done <-chan struct{}, err error) {
+	err = c.safely("Options.Dial", func() (err error) {
+		if p.opts.Dial == nil {
+			client, err = p.dialDefault(ctx, c)
+			return err
 		}
-		if err == nil && client == nil {
-			err = errors.New("Dial returned no client")
-		}
+		client, err = p.opts.Dial(ctx, c.srv.clone()) // it may change what it gets
+		return c.server.redact.Error(err)
+	})
+	switch {
+	case err != nil:
+	case client == nil:
+		err = errors.New("Options.Dial returned no client")
+	default:
+		err = c.safely("Client.Done", func() error {
+			done = client.Done()
+			if i, ok := client.(Informer); ok {
+				c.info = i.Info()
+			}
+			return nil
+		})
 		if err != nil {
-			client, err = nil, p.startError(ctx, c, err)
+			_ = c.safely("Client.Close", client.Close)
 		}
-	}()
-	if p.opts.Dial != nil {
-		client, err := p.opts.Dial(ctx, c.srv.clone()) // it may change what it gets
-		return client, c.server.redact.Error(err)
 	}
-	return p.dialDefault(ctx, c)
+	if err != nil {
+		return nil, nil, p.startError(ctx, c, err)
+	}
+	return client, done, nil
 }
 
 func (p *Pool) startError(ctx context.Context, c *conn, err error) error {
@@ -289,13 +294,9 @@ func (p *Pool) startError(ctx context.Context, c *conn, err error) error {
 	return start
 }
 
-// tellBackoff tells that a server is held off, tried or trusted.
-func (p *Pool) tellBackoff(a *poolstate.Action, state BreakerState) {
-	if l := p.opts.Logger; l != nil {
-		l.LogAttrs(context.Background(), slog.LevelWarn, "mcppool: server that failed is "+string(state),
-			slog.String("server", a.Label), slog.Duration("pause", a.Pause))
-	}
-	if p.trace.BreakerChanged != nil {
-		p.trace.BreakerChanged(a.Label, state, a.Pause)
+// backoffChanged reports that a server is held off, tried or trusted.
+func (p *Pool) backoffChanged(a *poolstate.Action, state BackoffState) {
+	if p.trace.BackoffChanged != nil {
+		p.trace.BackoffChanged(context.Background(), BackoffChangedInfo{Origin{Server: a.Label}, state, a.Pause})
 	}
 }

@@ -56,9 +56,16 @@ func RSS(l *Session) (bytes int64, ok bool) {
 	return l.c.client.(interface{ RSS() (int64, bool) }).RSS()
 }
 
-// Breakers counts the failing servers that are remembered.
-func Breakers(p *Pool) int {
+// Backoffs counts the failing servers that are remembered.
+func Backoffs(p *Pool) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.state.Failing()
+}
+
+// NamesKept is how many names of servers the pool remembers.
+func NamesKept(p *Pool) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.names)
 }

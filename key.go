@@ -1,7 +1,6 @@
 package mcppool
 
 import (
-	"encoding/hex"
 	"strconv"
 	"strings"
 
@@ -10,8 +9,6 @@ import (
 
 // digest stands for a configuration in maps, labels and logs.
 type digest = keyed.Digest
-
-func shortHex(d digest) string { return hex.EncodeToString(d[:6]) }
 
 // digestOf is the digest of the whole configuration. It is on the path of every
 // call: for a small configuration it allocates nothing.

@@ -292,7 +292,7 @@ func TestExclusiveServerHasOneProcessAtATimeOverAllScopes(t *testing.T) {
 		f := &fakes{call: slowCalls(time.Second), closeTime: 2 * time.Second}
 		p := newPool(t, f, nil)
 		profile := stdio
-		profile.Exclusive = true
+		profile.Policy.Mode = mcppool.Exclusive
 		start := time.Now()
 		a := after(func() error { return call(t.Context(), p, profile, "a") })
 		synctest.Wait()
@@ -332,7 +332,7 @@ func TestManyWaitersCancelInBoundedTime(t *testing.T) {
 // sessions could have made room there.
 func TestWaiterThatMovesOnToAnotherLimitGetsRoomThere(t *testing.T) {
 	exclusive := stdio
-	exclusive.Exclusive = true
+	exclusive.Policy.Mode = mcppool.Exclusive
 	t.Run("from server to scope", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			p := newPool(t, &fakes{}, &mcppool.Options{Limits: mcppool.Limits{MaxPerScope: 1}})

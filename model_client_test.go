@@ -82,7 +82,7 @@ func (c *modelClient) look(ctx context.Context, what string) error {
 	w := c.w
 	w.mu.Lock()
 	srv := &modelServers[c.server]
-	if c.running > 0 && !srv.Concurrent {
+	if c.running > 0 && !srv.Policy.Concurrent {
 		w.failLockedf("client %d gets a %s during a call", c.id, what)
 	}
 	if what == "probe" && !c.suspect && !c.suspected.Equal(time.Now()) && w.plan.Options.HealthInterval == 0 {
@@ -188,7 +188,7 @@ func (c *modelClient) CallTool(ctx context.Context, req mcp.CallToolRequest) (*m
 	if rec.plan.End == endHang {
 		takes = modelForever
 	}
-	if !srv.Concurrent { // one request at a time
+	if !srv.Policy.Concurrent { // one request at a time
 		now := time.Now()
 		if c.busyUntil.Before(now) {
 			c.busyUntil = now
@@ -233,8 +233,8 @@ var errModelOdd = errors.New("undecodable result")
 const modelForever = 24 * time.Hour
 
 func (w *modelWorld) policy(srv *mcppool.Server) mcppool.AbandonPolicy {
-	if srv.AfterAbandon != mcppool.AbandonDefault {
-		return srv.AfterAbandon
+	if srv.Policy.AfterAbandon != mcppool.AbandonDefault {
+		return srv.Policy.AfterAbandon
 	}
 	return w.plan.Options.AfterAbandon
 }

@@ -131,7 +131,7 @@ func (w *modelWorld) allowedLocked(rec *modelCall, err error) (ok, retry bool) {
 
 // busyLocked says whether a limit may have refused a call.
 func (w *modelWorld) busyLocked(rec *modelCall, busy *mcppool.BusyError) bool {
-	if busy.Limit == "MaxPerServer" && busy.Max == 1 && modelServers[rec.server].Exclusive {
+	if busy.Limit == "MaxPerServer" && busy.Max == 1 && modelServers[rec.server].Policy.Mode == mcppool.Exclusive {
 		return true
 	}
 	for _, l := range w.hadLimits {

@@ -101,7 +101,7 @@ func (w *modelWorld) quiet() {
 	for _, info := range infos {
 		timeout := w.plan.Options.IdleTimeout
 		for i := range modelServers {
-			if t := modelServers[i].IdleTimeout; t != 0 && modelServers[i].String() == info.Server {
+			if t := modelServers[i].Policy.IdleTimeout; t != 0 && modelServers[i].String() == info.Server {
 				timeout = t
 			}
 		}
@@ -200,7 +200,7 @@ func (w *modelWorld) step(wg *sync.WaitGroup, s *modelStep) {
 		p.CloseCommand(srv)
 	case stepScope:
 		mine := func(rec *modelCall) bool {
-			return rec.scope == s.Scope && s.Scope != "" && !modelServers[rec.server].Shared
+			return rec.scope == s.Scope && s.Scope != "" && modelServers[rec.server].Policy.Mode != mcppool.Shared
 		}
 		for i := range modelServers {
 			w.closing(i, mine)

@@ -57,12 +57,12 @@ type modelHistory struct {
 // part of its identity.
 var modelServers = [...]mcppool.Server{
 	{Command: "plain"},
-	{Command: "plain", Env: map[string]string{"N": "2"}, IdleTimeout: -1},
-	{Command: "probed", AfterAbandon: mcppool.AbandonProbe},
-	{Command: "exclusive", Exclusive: true},
-	{Command: "shared", Shared: true},
-	{Command: "stateless", Shared: true, Concurrent: true, Processes: 2, AfterAbandon: mcppool.AbandonProbe},
-	{Command: "spared", Spares: 1},
+	{Command: "plain", Env: map[string]string{"N": "2"}, Policy: mcppool.Policy{IdleTimeout: -1}},
+	{Command: "probed", Policy: mcppool.Policy{AfterAbandon: mcppool.AbandonProbe}},
+	{Command: "exclusive", Policy: mcppool.Policy{Mode: mcppool.Exclusive}},
+	{Command: "shared", Policy: mcppool.Policy{Mode: mcppool.Shared}},
+	{Command: "stateless", Policy: mcppool.Policy{Mode: mcppool.Shared, Concurrent: true, Processes: 2, AfterAbandon: mcppool.AbandonProbe}},
+	{Command: "spared", Policy: mcppool.Policy{Spares: 1}},
 	{URL: "http://far.example/mcp"},
 }
 
@@ -244,7 +244,7 @@ func (w *modelWorld) checkStartLocked(d *modelDial) {
 	}
 	l := w.limits
 	perServer := l.MaxPerServer
-	if srv.Exclusive {
+	if srv.Policy.Mode == mcppool.Exclusive {
 		perServer = 1
 	}
 	for name, is := range map[string][2]int{
@@ -256,7 +256,7 @@ func (w *modelWorld) checkStartLocked(d *modelDial) {
 			w.failLockedf("%s is %d, and with the start of server %d there are %d", name, is[1], d.server, is[0])
 		}
 	}
-	if d.scope != "" && !srv.Shared && l.MaxPerScope > 0 && ofScope > l.MaxPerScope {
+	if d.scope != "" && srv.Policy.Mode != mcppool.Shared && l.MaxPerScope > 0 && ofScope > l.MaxPerScope {
 		w.failLockedf("MaxPerScope is %d, and with the start of server %d scope %q has %d", l.MaxPerScope, d.server, d.scope, ofScope)
 	}
 }
@@ -269,7 +269,7 @@ func (w *modelWorld) processesLocked(server int, scope string) (all, ofServer, o
 		if s == server {
 			ofServer++
 		}
-		if sc == scope && !modelServers[s].Shared {
+		if sc == scope && modelServers[s].Policy.Mode != mcppool.Shared {
 			ofScope++
 		}
 	}
@@ -319,12 +319,12 @@ func (w *modelWorld) checkSendLocked(c *modelClient, rec *modelCall) {
 		w.failLockedf("call %d is sent after its deadline", rec.id)
 	case lease != nil && lease.given:
 		w.failLockedf("call %d is sent in a lease that was given back", rec.id)
-	case !srv.Concurrent && c.running > 0:
+	case !srv.Policy.Concurrent && c.running > 0:
 		w.failLockedf("call %d overlaps another at client %d", rec.id, c.id)
-	case !srv.Concurrent && c.holder != nil && c.holder != lease:
+	case !srv.Policy.Concurrent && c.holder != nil && c.holder != lease:
 		w.failLockedf("call %d reaches client %d, which lease %d holds", rec.id, c.id, c.holder.id)
 	}
-	if !srv.Shared {
+	if srv.Policy.Mode != mcppool.Shared {
 		if c.bound && (c.scope != rec.scope || rec.scope == "" && lease == nil) {
 			w.failLockedf("call %d of scope %q reaches client %d, which has served scope %q", rec.id, rec.scope, c.id, c.scope)
 		}
@@ -357,10 +357,10 @@ func (w *modelWorld) excuseLocked(c *modelClient) string {
 	o := &w.plan.Options
 	now := time.Now()
 	timeout := o.IdleTimeout
-	if srv.IdleTimeout != 0 {
-		timeout = srv.IdleTimeout
+	if srv.Policy.IdleTimeout != 0 {
+		timeout = srv.Policy.IdleTimeout
 	}
-	limited := srv.Exclusive
+	limited := srv.Policy.Mode == mcppool.Exclusive
 	for _, l := range w.hadLimits {
 		limited = limited || l.MaxProcesses > 0 || l.MaxPerScope > 0 || l.MaxPerServer > 0
 	}
@@ -375,7 +375,7 @@ func (w *modelWorld) excuseLocked(c *modelClient) string {
 		return "it may be wedged"
 	case c.refused:
 		return "refused"
-	case !c.bound || srv.IsHTTP() || c.scope == "" && !srv.Shared:
+	case !c.bound || srv.IsHTTP() || c.scope == "" && srv.Policy.Mode != mcppool.Shared:
 		return "nothing is lost with it"
 	case !w.servers[c.server].closed.Before(c.opened):
 		return "closed or retired"
@@ -391,7 +391,7 @@ func (w *modelWorld) excuseLocked(c *modelClient) string {
 		return "idle"
 	}
 	for _, rec := range w.calls {
-		if (rec.saidNo || rec.discarded) && rec.server == c.server && (srv.Shared || rec.scope == c.scope) {
+		if (rec.saidNo || rec.discarded) && rec.server == c.server && (srv.Policy.Mode == mcppool.Shared || rec.scope == c.scope) {
 			return "its holder said so"
 		}
 	}

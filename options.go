@@ -114,7 +114,7 @@ func (o *Options) probeTimeout() time.Duration { return orDefault(o.ProbeTimeout
 
 // idleTimeoutOf is the idle timeout of a server's sessions.
 func (o *Options) idleTimeoutOf(srv *Server) time.Duration {
-	return orDefault(srv.IdleTimeout, o.idleTimeout())
+	return orDefault(srv.Policy.IdleTimeout, o.idleTimeout())
 }
 
 func (o *Options) clientInfo() mcp.Implementation {
@@ -193,6 +193,15 @@ type Origin struct {
 	Server    string // its label (see [Server.String])
 	Scope     string
 	HTTP      bool // the server is reached at a URL; it has no process of the pool's
+}
+
+// ServerName returns what metrics may call the server: Server without the digits that
+// tell configurations apart, so that there are few and they last over a restart.
+func (o Origin) ServerName() string {
+	if i := len(o.Server) - len("-") - labelDigits; i > 0 && o.Server[i] == '-' && isHex(o.Server[i+1:]) {
+		return o.Server[:i]
+	}
+	return o.Server
 }
 
 // origin is where what c does comes from. A spare gets its scope when it
@@ -289,11 +298,11 @@ func (b *Backoff) initial() time.Duration   { return orDefault(b.Initial, 500*ti
 func (b *Backoff) max() time.Duration       { return orDefault(b.Max, 30*time.Second) }
 func (b *Backoff) minUptime() time.Duration { return orDefault(b.MinUptime, 10*time.Second) }
 
-// maxBreakers bounds the memory of failing servers; beyond it one is forgotten.
-const maxBreakers = 1024
+// maxBackoffs bounds the memory of failing servers; beyond it one is forgotten.
+const maxBackoffs = 1024
 
 func (b *Backoff) config() backoff.Config {
-	return backoff.Config{Failures: b.Failures, Initial: b.initial(), Max: b.max(), MinUptime: b.minUptime(), Cap: maxBreakers}
+	return backoff.Config{Failures: b.Failures, Initial: b.initial(), Max: b.max(), MinUptime: b.minUptime(), Cap: maxBackoffs}
 }
 
 // Recycle replaces sessions that have become old, between calls and never during
@@ -324,11 +333,11 @@ func (o *Options) stateConfig() poolstate.Config {
 func (o *Options) policyOf(srv *Server) poolstate.Policy {
 	return poolstate.Policy{
 		Remote:      srv.IsHTTP(),
-		Exclusive:   srv.Exclusive,
-		Shared:      srv.Shared,
-		Concurrent:  srv.Concurrent,
-		Processes:   srv.Processes,
-		Spares:      srv.Spares,
+		Exclusive:   srv.Policy.Mode == Exclusive,
+		Shared:      srv.Policy.Mode == Shared,
+		Concurrent:  srv.Policy.Concurrent,
+		Processes:   srv.Policy.Processes,
+		Spares:      srv.Policy.Spares,
 		Probe:       o.probes(srv),
 		IdleTimeout: o.idleTimeoutOf(srv),
 	}
@@ -337,8 +346,8 @@ func (o *Options) policyOf(srv *Server) poolstate.Policy {
 // probes reports whether a session of srv is kept, and probed, when a call of it was
 // given up: one caller's timeout is no reason to end what all others use.
 func (o *Options) probes(srv *Server) bool {
-	if srv.Shared && srv.Concurrent {
+	if srv.Policy.Mode == Shared && srv.Policy.Concurrent {
 		return true
 	}
-	return cmp.Or(srv.AfterAbandon, o.AfterAbandon) == AbandonProbe
+	return cmp.Or(srv.Policy.AfterAbandon, o.AfterAbandon) == AbandonProbe
 }

@@ -23,7 +23,7 @@ type Pool struct {
 	opts  Options         // resolved by its accessors; never changes
 	born  time.Time       // the beginning of its clock
 	id    string          // prefix of its sessions' ids
-	trace Trace           // its funcs are nil without one
+	trace Trace           // of the options and their Logger; its funcs are nil without one, and don't panic
 	life  context.Context // ends when the pool takes no more calls
 	end   context.CancelFunc
 	done  <-chan struct{} // of life
@@ -47,6 +47,7 @@ type Pool struct {
 	reaping  bool                 // the reaper runs
 	watching bool                 // the goroutines that look at sessions from time to time run
 	outcomes [outcomeCount]uint64 // tool calls ended
+	names    map[string]digest    // which configuration is called by its plain name
 }
 
 // New makes a pool; nil options are the defaults. It starts nothing. It fails
@@ -56,6 +57,7 @@ func New(opts *Options) (*Pool, error) {
 		born:  time.Now().Add(-1), // so that no moment of its life is zero
 		opts:  opts.clone(),
 		empty: make(chan struct{}),
+		names: make(map[string]digest),
 		wake:  make(chan struct{}, 1),
 	}
 	if err := p.opts.validate(); err != nil {
@@ -65,9 +67,7 @@ func New(opts *Options) (*Pool, error) {
 	p.done = p.life.Done()
 	p.maxWait = p.opts.Limits.MaxWait
 	p.state = poolstate.New(p.opts.stateConfig(), p.opts.Limits.ofState())
-	if p.opts.Trace != nil {
-		p.trace = *p.opts.Trace
-	}
+	p.trace = p.traceOf(&p.opts)
 	var id [6]byte
 	_, _ = rand.Read(id[:]) // never fails (crypto/rand)
 	p.id = hex.EncodeToString(id[:])
@@ -150,11 +150,11 @@ func (p *Pool) run(a *poolstate.Action) {
 		default: // it is about to look anyway
 		}
 	case poolstate.HoldOff:
-		p.tellBackoff(a, BreakerOpen)
+		p.backoffChanged(a, BackoffWaiting)
 	case poolstate.Try:
-		p.tellBackoff(a, BreakerHalfOpen)
+		p.backoffChanged(a, BackoffTrying)
 	case poolstate.Trust:
-		p.tellBackoff(a, BreakerClosed)
+		p.backoffChanged(a, BackoffOver)
 	}
 }
 
@@ -197,7 +197,7 @@ func (p *Pool) callIn(ctx context.Context, c *conn, req *mcp.CallToolRequest, ca
 	sent = true
 	defer func() {
 		if sent {
-			p.giveBack(c, done)
+			p.giveBack(ctx, c, done)
 		}
 	}()
 	res, err, done = c.call(ctx, req, call)

@@ -1,9 +1,6 @@
 package mcppool
 
-import (
-	"context"
-	"errors"
-)
+import "context"
 
 // A session in doubt is asked whether it answers by a goroutine of the pool, which
 // begins at once, and whose time counts from then, whoever needs the session meanwhile.
@@ -26,7 +23,7 @@ func (c *conn) beginProbeLocked() { c.doubt.Store(&doubt{over: make(chan struct{
 func (p *Pool) probe(c *conn) {
 	ctx, cancel := context.WithTimeout(p.life, p.opts.probeTimeout())
 	defer cancel()
-	err := c.askSafely(ctx)
+	err := c.safely("Client.Probe", func() error { return c.ask(ctx) })
 	p.mu.Lock()
 	switch {
 	case c.st.Lost():
@@ -39,16 +36,6 @@ func (p *Pool) probe(c *conn) {
 	d := c.doubt.Swap(nil)
 	p.unlock()
 	close(d.over)
-}
-
-// askSafely takes a probe that panics for no answer.
-func (c *conn) askSafely(ctx context.Context) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			err = errors.New("the probe panicked: " + panicText(v))
-		}
-	}()
-	return c.ask(ctx)
 }
 
 // awaitAnswer waits until c isn't in doubt any more.

@@ -121,7 +121,7 @@ func TestCustomClientWithoutAProbeIsAskedForItsTools(t *testing.T) {
 		}}
 		p := newPool(t, f, nil)
 		srv := stdio
-		srv.AfterAbandon = mcppool.AbandonProbe
+		srv.Policy.AfterAbandon = mcppool.AbandonProbe
 		require.Error(t, call(within(t, time.Second), p, srv, "s"))
 		f.call = nil
 		require.NoError(t, call(t.Context(), p, srv, "s"))
@@ -135,7 +135,7 @@ func TestServerCanDiscardWhereThePoolProbes(t *testing.T) {
 		f := &fakes{call: slowCalls(time.Minute)}
 		p := probing(t, f, mcppool.Options{}, func(context.Context, *fake) error { return nil })
 		srv := stdio
-		srv.AfterAbandon = mcppool.AbandonDiscard
+		srv.Policy.AfterAbandon = mcppool.AbandonDiscard
 		require.Error(t, call(within(t, time.Second), p, srv, "s"))
 		synctest.Wait()
 		require.Equal(t, []int{1}, f.closed())

@@ -18,7 +18,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -32,129 +31,6 @@ import (
 
 // secret has what gets escaped when it is written.
 func secret(name string) string { return mark + "-" + name + "-" + mark + `" \<&%-` + mark }
-
-// ear hears everything that the pool says to others than the caller of a tool.
-type ear struct {
-	mu    sync.Mutex
-	heard map[string]*strings.Builder // by where
-}
-
-func (e *ear) hear(where, text string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.heard == nil {
-		e.heard = make(map[string]*strings.Builder)
-	}
-	if e.heard[where] == nil {
-		e.heard[where] = new(strings.Builder)
-	}
-	e.heard[where].WriteString(text + "\n")
-}
-
-// error hears an error and all that it wraps, in the ways in which they are
-// printed.
-func (e *ear) error(where string, err error) {
-	if err == nil {
-		return
-	}
-	e.hear(where, fmt.Sprintf("%v\n%+v\n%q\n%#v", err, err, err, err))
-	asJSON, _ := json.Marshal(err) // the fields of the typed ones
-	e.hear(where, string(asJSON))
-	switch err := err.(type) {
-	case interface{ Unwrap() error }:
-		e.error(where, err.Unwrap())
-	case interface{ Unwrap() []error }:
-		for _, err := range err.Unwrap() {
-			e.error(where, err)
-		}
-	}
-}
-
-func (e *ear) sessions(p *mcppool.Pool) {
-	for s := range p.Sessions() {
-		asJSON, err := json.Marshal(s)
-		if err != nil {
-			e.hear("Sessions", err.Error())
-		}
-		e.hear("Sessions", fmt.Sprintf("%+v\n%s", s, asJSON))
-	}
-	e.hear("Stats", fmt.Sprintf("%+v", p.Stats()))
-}
-
-// mentions are the lines of what was heard that contain a word.
-func (e *ear) mentions(word string) (lines []string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for where, text := range e.heard {
-		for line := range strings.Lines(text.String()) {
-			if i := strings.Index(line, word); i >= 0 {
-				lines = append(lines, where+": …"+line[max(0, i-60):min(len(line), i+60)]+"…")
-			}
-		}
-	}
-	return lines
-}
-
-// Write is for what is logged or printed.
-func (e *ear) Write(b []byte) (int, error) {
-	e.hear("log", string(b))
-	return len(b), nil
-}
-
-// both is a handler that gives records to two.
-type both struct{ a, b slog.Handler }
-
-func (h both) Enabled(context.Context, slog.Level) bool { return true }
-func (h both) Handle(ctx context.Context, r slog.Record) error {
-	return errors.Join(h.a.Handle(ctx, r), h.b.Handle(ctx, r))
-}
-func (h both) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return both{h.a.WithAttrs(attrs), h.b.WithAttrs(attrs)}
-}
-func (h both) WithGroup(name string) slog.Handler {
-	return both{h.a.WithGroup(name), h.b.WithGroup(name)}
-}
-
-func (e *ear) logger() *slog.Logger {
-	opts := &slog.HandlerOptions{Level: slog.LevelDebug, AddSource: true}
-	return slog.New(both{slog.NewJSONHandler(e, opts), slog.NewTextHandler(e, opts)})
-}
-
-func (e *ear) trace() *mcppool.Trace {
-	tell := func(where string, args ...any) {
-		e.hear("Trace."+where, fmt.Sprintf("%+v", args))
-		for _, a := range args {
-			if err, ok := a.(error); ok {
-				e.error("Trace."+where, err)
-			}
-		}
-	}
-	return &mcppool.Trace{
-		WaitBegin: func(_ context.Context, from mcppool.Origin, what mcppool.WaitFor) { tell("WaitBegin", from, what) },
-		WaitEnd: func(_ context.Context, from mcppool.Origin, what mcppool.WaitFor, took time.Duration, err error) {
-			tell("WaitEnd", from, what, took, err)
-		},
-		ConnectBegin:   func(_ context.Context, from mcppool.Origin) { tell("ConnectBegin", from) },
-		ProcessStarted: func(_ context.Context, from mcppool.Origin, pid int) { tell("ProcessStarted", from, pid) },
-		ConnectEnd: func(_ context.Context, from mcppool.Origin, done mcppool.ConnectDone) {
-			info, _ := json.Marshal(done.Info)
-			tell("ConnectEnd", from, done, string(info), done.Err)
-		},
-		CallBegin: func(_ context.Context, from mcppool.Origin, tool string) { tell("CallBegin", from, tool) },
-		CallEnd: func(_ context.Context, from mcppool.Origin, tool string, done mcppool.CallDone) {
-			tell("CallEnd", from, tool, done, done.Err)
-		},
-		SessionOpened: func(from mcppool.Origin, spare bool) { tell("SessionOpened", from, spare) },
-		SessionClosed: func(from mcppool.Origin, why mcppool.CloseReason, lived time.Duration) {
-			tell("SessionClosed", from, why, lived)
-		},
-		BreakerChanged: func(server string, state mcppool.BreakerState, pause time.Duration) {
-			tell("BreakerChanged", server, state, pause)
-		},
-		Junk:   func(from mcppool.Origin, line string, total int) { tell("Junk", from, line, total) },
-		Stderr: func(from mcppool.Origin, line string) { tell("Stderr", from, line) },
-	}
-}
 
 // life is a test of secrets: a pool whose every word is heard.
 type life struct {
@@ -279,7 +155,7 @@ func TestNoSecretOfAChildIsToldToAnyoneButItsCaller(t *testing.T) {
 		return nil
 	}))
 	for _, how := range []mcppool.AbandonPolicy{mcppool.AbandonDiscard, mcppool.AbandonProbe} {
-		srv.AfterAbandon = how
+		srv.Policy.AfterAbandon = how
 		slow := mcppool.Call{Tool: "sleep", Scope: "b", Args: map[string]int{"ms": 300}}
 		require.NoError(t, l.call(srv, mcppool.Call{Tool: "tell", Scope: "b"}))
 		require.ErrorIs(t, l.callWithin(50*time.Millisecond, srv, slow), context.DeadlineExceeded)
@@ -300,7 +176,7 @@ func TestNoSecretOfAChildIsToldToAnyoneButItsCaller(t *testing.T) {
 	l.closes(srv)
 	require.NoError(t, l.p.Close())
 	require.ErrorIs(t, l.call(srv, mcppool.Call{Tool: "tell"}), mcppool.ErrClosed)
-	l.toldAll(t, "BreakerChanged")
+	l.toldAll(t, "BackoffChanged")
 }
 
 // closes ends sessions in all ways, under a call.
@@ -403,7 +279,7 @@ func TestNoSecretOfAChildThatDoesNotStartIsTold(t *testing.T) {
 		require.ErrorIs(t, err, mcppool.ErrClosed)
 		l.error("error", err)
 	}
-	l.toldAll(t)
+	l.toldAll(t, "SessionReplaced", "Panicked")
 }
 
 func TestNoSecretOfAServerOverHTTPIsTold(t *testing.T) {

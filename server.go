@@ -1,9 +1,7 @@
 package mcppool
 
 import (
-	"encoding/hex"
 	"fmt"
-	"log/slog"
 	"maps"
 	"net/url"
 	"slices"
@@ -13,14 +11,21 @@ import (
 	"github.com/mcppool/mcppool/internal/cmdline"
 )
 
-// Server says what to run, or what to reach. Its JSON form is that of an entry
-// of an mcpServers configuration file.
+// Server says what to run or to reach, and how its sessions are kept. Its JSON form
+// is that of an entry of an mcpServers configuration file.
 //
-// Two Servers are the same configuration when Command, Args, Env, Dir, URL,
-// Header and Protocol are equal; the order of Env and the difference between nil
-// and empty don't count. A Server is a value: the pool copies what it keeps, so
-// that a caller may change its own afterwards.
+// Its identity is Command, Args, Env, Dir, URL, Header and Protocol: two Servers that
+// agree in them are one configuration and share sessions. The order of Env and the
+// difference between nil and empty don't count, nor do Name and Policy. A Server is
+// a value: the pool copies what it keeps, so that a caller may change its own
+// afterwards.
 type Server struct {
+	// Name is what people call the server: the label of logs, errors, metrics,
+	// traces and [Info.Server], the same after a restart. Where two configurations
+	// with one name are open in a pool, the later one's label has digits besides.
+	// Empty is a label made of the command; see [Server.String].
+	Name string `json:"name,omitempty"`
+
 	// Command is the program to run, looked up on the PATH that the child will
 	// have. Exactly one of Command and URL is set.
 	Command string `json:"command,omitempty"`
@@ -43,77 +48,57 @@ type Server struct {
 	// Protocol pins the era of the protocol; empty asks the server.
 	Protocol Protocol `json:"protocol,omitempty"`
 
-	// The fields below say how the sessions of the server are kept. They are no
-	// part of its identity: Servers that differ only in them are the same
-	// configuration, and what the call said that opened a session counts for it.
+	// Policy says how the server's sessions are kept.
+	Policy Policy `json:"-"`
+}
 
+// Policy says how the sessions of a server are kept. The zero Policy keeps one for
+// each scope. Of calls with different policies for one configuration, the one that
+// opened a session counts for that session.
+type Policy struct {
+	// Mode says which calls share a session; default PerScope.
+	Mode Mode
+	// Concurrent lets the calls of a shared session overlap.
+	Concurrent bool
+	// Processes is how many sessions serve a shared server at most; default 1.
+	// Another is opened when all are busy, and the least busy one is chosen.
+	Processes int
+	// Spares is how many connected sessions are kept in hand for calls that would
+	// have to start one; default none. They are refilled in the background, don't
+	// count in MaxSessions, and are given up first at a limit and after IdleTimeout.
+	Spares int
 	// IdleTimeout is how long a session is kept after its last call; zero means
 	// [Options.IdleTimeout], negative for ever.
-	IdleTimeout time.Duration `json:"-"`
+	IdleTimeout time.Duration
 	// AfterAbandon is what a call that was given up does to its session; zero
 	// means [Options.AfterAbandon].
-	AfterAbandon AbandonPolicy `json:"-"`
-	// Exclusive allows one session at a time over all scopes, as a browser
-	// profile or a serial port does. A call of another scope waits until the
-	// session is idle and its process has ended.
-	Exclusive bool `json:"-"`
-	// Shared makes one session serve all scopes, calls without one included:
-	// an explicit choice, since whatever state it holds is everybody's.
-	Shared bool `json:"-"`
-	// Concurrent lets the calls of a shared session overlap.
-	Concurrent bool `json:"-"`
-	// Processes is how many sessions serve a shared server at most; another is
-	// opened when all are busy, and the least busy one is chosen. Default 1.
-	Processes int `json:"-"`
-	// Spares is how many connected sessions are kept in hand for calls that would
-	// have to start one. They are refilled in the background, don't count in
-	// MaxSessions, and are given up first at a limit and after the idle time.
-	Spares int `json:"-"`
+	AfterAbandon AbandonPolicy
 }
+
+// Mode says which calls share a session.
+type Mode string
+
+const (
+	// PerScope keeps a session for each scope, and opens one for each call that
+	// has none.
+	PerScope Mode = ""
+	// Exclusive is PerScope with one session at a time over all scopes, as a
+	// browser profile or a serial port needs it. A call of another scope waits
+	// until the session is idle and its process has ended.
+	Exclusive Mode = "exclusive"
+	// Shared makes one session serve all scopes, calls without one included: an
+	// explicit choice, since whatever state it holds is everybody's.
+	Shared Mode = "shared"
+)
 
 // IsHTTP reports whether s is reached over HTTP rather than run as a child.
 func (s Server) IsHTTP() bool { return s.URL != "" }
-
-// String is a label that is safe for logs: the base name of the command or the
-// host of the URL, and 12 hex digits that tell configurations apart. The digits
-// are keyed with a secret of this process, so they give nothing away about the
-// arguments, environment and headers that went into them, and differ from one
-// process to the next.
-func (s Server) String() string {
-	d := digestOf(&s)
-	return s.base() + "-" + hex.EncodeToString(d[:6])
-}
-
-// LogValue makes log/slog show [Server.String], rather than the secrets in s.
-func (s Server) LogValue() slog.Value { return slog.StringValue(s.String()) }
 
 // Equal reports whether s and o are the same configuration, so that they share
 // sessions. How sessions are kept is no part of it.
 func (s Server) Equal(o Server) bool {
 	return s.Command == o.Command && slices.Equal(s.Args, o.Args) && maps.Equal(s.Env, o.Env) && s.Dir == o.Dir &&
 		s.URL == o.URL && maps.Equal(s.Header, o.Header) && s.Protocol == o.Protocol
-}
-
-func (s *Server) base() string {
-	name := "invalid"
-	switch {
-	case s.IsHTTP():
-		if u, err := url.Parse(s.URL); err == nil && u.Hostname() != "" {
-			name = u.Hostname()
-		} else {
-			name = "http"
-		}
-	case s.Command != "":
-		// Both separators, whatever the host: a label is read elsewhere too.
-		name = s.Command[strings.LastIndexAny(s.Command, `/\`)+1:]
-	}
-	// A name is a word of a log line; what could break one is left out.
-	return strings.Map(func(r rune) rune {
-		if r <= ' ' || r == 0x7f || r == '"' || r == '=' {
-			return '_'
-		}
-		return r
-	}, name)
 }
 
 func (s *Server) clone() Server {
@@ -138,20 +123,11 @@ func (s *Server) validate() error {
 		return invalid("Command", "contains a NUL byte")
 	case strings.Contains(s.Dir, nul):
 		return invalid("Dir", "contains a NUL byte")
-	case s.Concurrent && !s.Shared:
-		return invalid("Concurrent", "is set without Server.Shared: the calls of one scope don't overlap")
-	case s.Processes != 0 && !s.Shared:
-		return invalid("Processes", "is set without Server.Shared: a scope has one session")
-	case s.Processes < 0:
-		return invalid("Processes", "is negative")
-	case s.Spares < 0:
-		return invalid("Spares", "is negative")
-	case s.Exclusive && s.Shared:
-		return invalid("Exclusive", "is set, and so is Server.Shared")
-	case s.AfterAbandon > AbandonProbe:
-		return invalid("AfterAbandon", "is not a policy")
 	case s.Protocol != ProtocolAuto && s.Protocol != ProtocolLegacy && s.Protocol != ProtocolModern:
 		return invalid("Protocol", `is neither empty nor "legacy" nor "modern"`)
+	}
+	if err := s.Policy.validate(invalid); err != nil {
+		return err
 	}
 	if s.URL != "" {
 		return s.validateHTTP(invalid)
@@ -174,6 +150,24 @@ func (s *Server) validate() error {
 		case strings.Contains(s.Env[name], nul):
 			return invalid(field, "has a NUL byte in its value")
 		}
+	}
+	return nil
+}
+
+func (p *Policy) validate(invalid func(field, reason string) error) error {
+	switch {
+	case p.Mode != PerScope && p.Mode != Exclusive && p.Mode != Shared:
+		return invalid("Policy.Mode", `is neither empty nor "exclusive" nor "shared"`)
+	case p.Concurrent && p.Mode != Shared:
+		return invalid("Policy.Concurrent", "is set without the mode Shared: the calls of one scope don't overlap")
+	case p.Processes != 0 && p.Mode != Shared:
+		return invalid("Policy.Processes", "is set without the mode Shared: a scope has one session")
+	case p.Processes < 0:
+		return invalid("Policy.Processes", "is negative")
+	case p.Spares < 0:
+		return invalid("Policy.Spares", "is negative")
+	case p.AfterAbandon > AbandonProbe:
+		return invalid("Policy.AfterAbandon", "is not a policy")
 	}
 	return nil
 }

@@ -3,7 +3,6 @@ package mcppool
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"runtime"
 	"sync"
 
@@ -47,28 +46,25 @@ func (l *Session) Discard() { l.lease.end(ReasonDiscarded) }
 
 // reclaim ends a lease that was dropped.
 func (l *lease) reclaim() {
-	if l.end(ReasonLeaked) {
-		l.p.log(slog.LevelError, "mcppool: a session was acquired and never released", l.c)
-	}
+	l.end(ReasonLeaked)
 }
 
-// end gives the session back, once; it reports whether it did.
-func (l *lease) end(why CloseReason) bool {
+// end gives the session back, once.
+func (l *lease) end(why CloseReason) {
 	l.mu.Lock()
 	if l.ended {
 		l.mu.Unlock()
-		return false
+		return
 	}
 	l.ended = true
-	if l.why != "" {
+	if l.why != "" && why != ReasonLeaked {
 		why = l.why
 	}
 	l.mu.Unlock()
 	l.p.mu.Lock()
 	l.p.leaveLocked(l.c, why)
 	l.p.unlock()
-	l.p.logReleased(l.c, why)
-	return true
+	l.p.released(context.Background(), l.c, why)
 }
 
 // ID names the session in logs and [Pool.Sessions]. It is never used again.

@@ -15,7 +15,7 @@ import (
 
 func shared(concurrent bool, processes int) mcppool.Server {
 	srv := stdio
-	srv.Shared, srv.Concurrent, srv.Processes = true, concurrent, processes
+	srv.Policy = mcppool.Policy{Mode: mcppool.Shared, Concurrent: concurrent, Processes: processes}
 	return srv
 }
 
@@ -108,7 +108,7 @@ func TestServerHasAnIdleTimeOfItsOwn(t *testing.T) {
 		f := &fakes{}
 		p := newPool(t, f, &mcppool.Options{IdleTimeout: time.Minute, MaxSessions: 3})
 		short, long, never := other(0), other(1), other(2)
-		short.IdleTimeout, long.IdleTimeout, never.IdleTimeout = time.Second, time.Hour, -1
+		short.Policy.IdleTimeout, long.Policy.IdleTimeout, never.Policy.IdleTimeout = time.Second, time.Hour, -1
 		for _, srv := range []mcppool.Server{never, long, short} {
 			require.NoError(t, call(t.Context(), p, srv, "s"))
 			time.Sleep(1)
@@ -131,7 +131,7 @@ func TestCapEvictsTheLeastRecentlyUsedWhateverItsIdleTime(t *testing.T) {
 		p := newPool(t, f, &mcppool.Options{MaxSessions: 2})
 		for i, timeout := range []time.Duration{time.Hour, time.Minute, -1} {
 			srv := other(i)
-			srv.IdleTimeout = timeout
+			srv.Policy.IdleTimeout = timeout
 			require.NoError(t, call(t.Context(), p, srv, "s"))
 			time.Sleep(1)
 		}
@@ -143,12 +143,12 @@ func TestCapEvictsTheLeastRecentlyUsedWhateverItsIdleTime(t *testing.T) {
 func TestOptionsOfAServerThatContradictAreRefused(t *testing.T) {
 	p := newPool(t, &fakes{}, nil)
 	for field, srv := range map[string]mcppool.Server{
-		"Server.Concurrent":   {Command: "x", Concurrent: true},
-		"Server.Processes":    {Command: "x", Processes: 2},
-		"Server.Spares":       {Command: "x", Spares: -1},
-		"Server.Exclusive":    {Command: "x", Exclusive: true, Shared: true},
-		"Server.AfterAbandon": {Command: "x", AfterAbandon: 9},
-		"Server.Protocol":     {Command: "x", Protocol: "1"},
+		"Server.Policy.Mode":         {Command: "x", Policy: mcppool.Policy{Mode: "each"}},
+		"Server.Policy.Concurrent":   {Command: "x", Policy: mcppool.Policy{Concurrent: true}},
+		"Server.Policy.Processes":    {Command: "x", Policy: mcppool.Policy{Processes: 2}},
+		"Server.Policy.Spares":       {Command: "x", Policy: mcppool.Policy{Spares: -1}},
+		"Server.Policy.AfterAbandon": {Command: "x", Policy: mcppool.Policy{AfterAbandon: 9}},
+		"Server.Protocol":            {Command: "x", Protocol: "1"},
 	} {
 		var bad *mcppool.ConfigError
 		require.ErrorAs(t, call(t.Context(), p, srv, "s"), &bad, field)
@@ -162,7 +162,7 @@ func TestOneCancelledCallCostsAConcurrentSessionNothing(t *testing.T) {
 			return answer, c.sleep(ctx, time.Second)
 		}}
 		p := newPool(t, f, nil)
-		srv := mcppool.Server{Command: "shared", Shared: true, Concurrent: true}
+		srv := mcppool.Server{Command: "shared", Policy: mcppool.Policy{Mode: mcppool.Shared, Concurrent: true}}
 		others := after(func() error { return call(t.Context(), p, srv, "a") })
 		synctest.Wait()
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)

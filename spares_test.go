@@ -16,7 +16,7 @@ import (
 
 func withSpares(n int) mcppool.Server {
 	srv := stdio
-	srv.Spares = n
+	srv.Policy.Spares = n
 	return srv
 }
 
@@ -248,7 +248,7 @@ func TestSpareIsKeptAsTheCallThatTakesItSays(t *testing.T) {
 		p := newPool(t, f, nil)
 		require.NoError(t, p.Prewarm(t.Context(), stdio, 1))
 		probed := stdio
-		probed.AfterAbandon = mcppool.AbandonProbe
+		probed.Policy.AfterAbandon = mcppool.AbandonProbe
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 		defer cancel()
 		require.ErrorIs(t, call(ctx, p, probed, "s"), context.DeadlineExceeded)

@@ -2,54 +2,65 @@ package mcppool
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
+	"runtime"
+	"runtime/debug"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
-
-	"github.com/mcppool/mcppool/internal/hook"
 )
 
-// Trace tells what a pool does, while it does it. Each func may be nil; those
-// that aren't run on the goroutine of what they tell of, outside the pool's locks,
-// and what they take is added to it. They may ask and change the pool, but not wait
-// for what they tell of: no calls in the same scope, no Close, no Shutdown. They are
-// called from many goroutines at once. No argument holds a secret; texts of servers
-// have known secrets blanked.
+// Trace is called with what a pool does, while it does it. Each func may be nil.
+// They are called from many goroutines at once, outside the pool's locks; those with
+// a call's ctx on the goroutine of that call, to whose time theirs is added. They may
+// use and change the pool, but not wait for what they report: no calls in the same
+// scope, no Close, no Shutdown. One that panics is reported by Panicked, and nothing
+// else comes of it. No argument holds a secret; texts of servers have known secrets
+// blanked.
 //
-// The funcs with a ctx get that of the call, or for a connect one with the values
-// of the call that began it.
+// The ctx is that of the call; of a connect one with the values of the call that
+// began it; and of what belongs to neither context.Background().
 type Trace struct {
 	// WaitBegin and WaitEnd: a call can't go on at once. Every Begin has its End.
-	WaitBegin func(ctx context.Context, from Origin, what WaitFor)
-	WaitEnd   func(ctx context.Context, from Origin, what WaitFor, took time.Duration, err error)
+	WaitBegin func(context.Context, WaitBeginInfo)
+	WaitEnd   func(context.Context, WaitEndInfo)
 
 	// ConnectBegin and ConnectEnd: a session is connected, for a spare too.
 	// In between a process is started, unless the server has a URL; a second one
-	// when a server of unknown era didn't bear the question for it.
-	ConnectBegin   func(ctx context.Context, from Origin)
-	ProcessStarted func(ctx context.Context, from Origin, pid int)
-	ConnectEnd     func(ctx context.Context, from Origin, done ConnectDone)
+	// when a server of unknown era exited because of the question for it.
+	ConnectBegin   func(context.Context, ConnectBeginInfo)
+	ProcessStarted func(context.Context, ProcessStartedInfo)
+	ConnectEnd     func(context.Context, ConnectEndInfo)
 
 	// CallBegin and CallEnd: a tool call is sent and answered, or given up. What
 	// happened before is not part of it.
-	CallBegin func(ctx context.Context, from Origin, tool string)
-	CallEnd   func(ctx context.Context, from Origin, tool string, done CallDone)
+	CallBegin func(context.Context, CallBeginInfo)
+	CallEnd   func(context.Context, CallEndInfo)
 
-	// SessionOpened and SessionClosed: each session that connected is told of
-	// once by each.
-	SessionOpened func(from Origin, spare bool)
-	SessionClosed func(from Origin, why CloseReason, lived time.Duration)
+	// SessionOpened and SessionClosed are called once each for every session that
+	// connected.
+	SessionOpened func(context.Context, SessionOpenedInfo)
+	SessionClosed func(context.Context, SessionClosedInfo)
+	// SessionBorrowed and SessionReleased: a caller has a session, and gives it back.
+	SessionBorrowed func(context.Context, SessionBorrowedInfo)
+	SessionReleased func(context.Context, SessionReleasedInfo)
+	// SessionReplaced: a caller goes on to another session, since nothing was sent
+	// to this one.
+	SessionReplaced func(context.Context, SessionReplacedInfo)
 
-	// BreakerChanged: a server that failed is held off, tried, or trusted again
+	// BackoffChanged: a server that failed is held off, tried or trusted again
 	// (see [Backoff]).
-	BreakerChanged func(server string, state BreakerState, pause time.Duration)
+	BackoffChanged func(context.Context, BackoffChangedInfo)
 
-	// Junk is a line of a server's stdout that is no message, cut to 256 bytes,
-	// and how many there have been; at most ten a second are told of.
-	Junk func(from Origin, line string, total int)
-	// Stderr is a line that a server wrote to its stderr, cut to 4 KiB.
-	Stderr func(from Origin, line string)
+	// Junk is a line of a server's stdout that is no message; at most ten a second
+	// are reported. Stderr is a line that a server wrote to its stderr.
+	Junk   func(context.Context, JunkInfo)
+	Stderr func(context.Context, StderrInfo)
+
+	// Panicked: one of the caller's funcs panicked, and the pool went on.
+	Panicked func(context.Context, PanickedInfo)
 }
 
 // WaitFor is what a call waits for.
@@ -61,72 +72,246 @@ const (
 	WaitLimit   WaitFor = "limit"   // one of [Limits] is reached
 )
 
-// ConnectDone is the end of a connect.
-type ConnectDone struct {
-	Took  time.Duration
+// WaitBeginInfo is the beginning of a wait.
+type WaitBeginInfo struct {
+	Origin
+	For WaitFor
+}
+
+// WaitEndInfo is the end of a wait.
+type WaitEndInfo struct {
+	Origin
+	For  WaitFor
+	Took time.Duration
+	Err  error // why the call doesn't go on with this session; nil when it does
+}
+
+// ConnectBeginInfo is the beginning of a connect.
+type ConnectBeginInfo struct {
+	Origin
 	Spare bool
+}
+
+// ProcessStartedInfo is the start of a server's process.
+type ProcessStartedInfo struct {
+	Origin
+	PID int
+}
+
+// ConnectEndInfo is the end of a connect.
+type ConnectEndInfo struct {
+	Origin
+	Spare bool
+	Took  time.Duration
 	Info  *mcp.InitializeResult // what the server said of itself; nil when it isn't known
 	Err   error                 // nil, or why it failed; context.Canceled when it was given up
 }
 
-// CallDone is the end of a tool call.
-type CallDone struct {
+// CallBeginInfo is the beginning of a tool call.
+type CallBeginInfo struct {
+	Origin
+	Tool string
+}
+
+// CallEndInfo is the end of a tool call.
+type CallEndInfo struct {
+	Origin
+	Tool      string
 	Took      time.Duration
 	Outcome   Outcome
 	RequestID int64 // of the JSON-RPC request, sent or not; 0 when it isn't known, as over HTTP
 	Err       error // as the caller gets it; nil when the tool answered
 }
 
-// Outcome sorts the ends of calls.
-type Outcome string
+// SessionOpenedInfo is a session that connected.
+type SessionOpenedInfo struct {
+	Origin
+	Spare   bool
+	OneShot bool          // it serves one call
+	Took    time.Duration // since it was begun, with its wait at a limit
+}
 
-// The ends that a call can have.
+// SessionClosedInfo is the end of a session.
+type SessionClosedInfo struct {
+	Origin
+	Reason CloseReason
+	Lived  time.Duration // since it was begun
+	Err    error         // of its client's Close
+}
+
+// SessionBorrowedInfo is the beginning of a borrow.
+type SessionBorrowedInfo struct{ Origin }
+
+// SessionReleasedInfo is the end of a borrow.
+type SessionReleasedInfo struct {
+	Origin
+	Reason CloseReason // why the session serves nobody else; empty when it goes on
+}
+
+// SessionReplacedInfo is a session that a caller leaves for another.
+type SessionReplacedInfo struct {
+	Origin
+	Reason CloseReason
+}
+
+// BackoffChangedInfo is a change of how much a server that failed is trusted.
+type BackoffChangedInfo struct {
+	Origin // Server alone is set
+	State  BackoffState
+	Pause  time.Duration // of BackoffWaiting
+}
+
+// BackoffState is how much a server that failed is trusted.
+type BackoffState string
+
 const (
-	OutcomeOK        Outcome = "ok"         // the tool answered
-	OutcomeToolError Outcome = "tool error" // a result with IsError
-	OutcomeRPCError  Outcome = "rpc error"  // a JSON-RPC error
-	OutcomeTimeout   Outcome = "timeout"    // the caller's deadline
-	OutcomeCancelled Outcome = "cancelled"  // by the caller
-	OutcomeLost      Outcome = "lost"       // the connection died; the call was not repeated
-	OutcomeClosed    Outcome = "closed"     // the server, the scope or the pool was closed
-	OutcomeNotSent   Outcome = "not sent"   // refused, or given up, before it was sent
-	OutcomeOther     Outcome = "other"      // such as an undecodable result
+	BackoffWaiting BackoffState = "waiting" // it isn't started before the pause is over
+	BackoffTrying  BackoffState = "trying"  // one attempt is under way
+	BackoffOver    BackoffState = "over"    // an attempt has held
 )
 
-// BreakerState is how much a server that failed is trusted.
-type BreakerState string
+// JunkInfo is a line of stdout that is no message.
+type JunkInfo struct {
+	Origin
+	Line  string // cut to 256 bytes
+	Total int    // how many there have been
+}
 
-const (
-	BreakerOpen     BreakerState = "open"      // it is held off for the pause
-	BreakerHalfOpen BreakerState = "half-open" // one attempt is under way
-	BreakerClosed   BreakerState = "closed"    // an attempt has held
-)
+// StderrInfo is a line of stderr.
+type StderrInfo struct {
+	Origin
+	Line string // cut to 4 KiB
+}
 
-// MergeTraces makes one Trace of several, which tells each in turn; nil ones are
-// left out.
+// PanickedInfo is a panic of one of the caller's funcs.
+type PanickedInfo struct {
+	Origin        // zero when it isn't known
+	Func   string // which, such as "Trace.CallEnd"
+	Panic  string // the runtime's own words, or the type of the value, which may hold a secret
+	Stack  string
+}
+
+// MergeTraces returns one Trace that calls each of several in turn; nil ones are left
+// out.
 func MergeTraces(traces ...*Trace) *Trace {
 	var all Trace
 	for _, t := range traces {
-		if t == nil {
-			continue
+		if t != nil {
+			all.join(t)
 		}
-		all.WaitBegin = hook.Join3(all.WaitBegin, t.WaitBegin)
-		all.WaitEnd = hook.Join5(all.WaitEnd, t.WaitEnd)
-		all.ConnectBegin = hook.Join2(all.ConnectBegin, t.ConnectBegin)
-		all.ProcessStarted = hook.Join3(all.ProcessStarted, t.ProcessStarted)
-		all.ConnectEnd = hook.Join3(all.ConnectEnd, t.ConnectEnd)
-		all.CallBegin = hook.Join3(all.CallBegin, t.CallBegin)
-		all.CallEnd = hook.Join4(all.CallEnd, t.CallEnd)
-		all.SessionOpened = hook.Join2(all.SessionOpened, t.SessionOpened)
-		all.SessionClosed = hook.Join3(all.SessionClosed, t.SessionClosed)
-		all.BreakerChanged = hook.Join3(all.BreakerChanged, t.BreakerChanged)
-		all.Junk = hook.Join3(all.Junk, t.Junk)
-		all.Stderr = hook.Join2(all.Stderr, t.Stderr)
 	}
 	return &all
 }
 
-// wait tells that a call waits, and gives what tells the end of it.
+// join makes t call u as well.
+func (t *Trace) join(u *Trace) {
+	join(&t.WaitBegin, u.WaitBegin)
+	join(&t.WaitEnd, u.WaitEnd)
+	join(&t.ConnectBegin, u.ConnectBegin)
+	join(&t.ProcessStarted, u.ProcessStarted)
+	join(&t.ConnectEnd, u.ConnectEnd)
+	join(&t.CallBegin, u.CallBegin)
+	join(&t.CallEnd, u.CallEnd)
+	join(&t.SessionOpened, u.SessionOpened)
+	join(&t.SessionClosed, u.SessionClosed)
+	join(&t.SessionBorrowed, u.SessionBorrowed)
+	join(&t.SessionReleased, u.SessionReleased)
+	join(&t.SessionReplaced, u.SessionReplaced)
+	join(&t.BackoffChanged, u.BackoffChanged)
+	join(&t.Junk, u.Junk)
+	join(&t.Stderr, u.Stderr)
+	join(&t.Panicked, u.Panicked)
+}
+
+func join[T any](f *func(context.Context, T), g func(context.Context, T)) {
+	first := *f
+	switch {
+	case g == nil:
+	case first == nil:
+		*f = g
+	default:
+		*f = func(ctx context.Context, info T) { first(ctx, info); g(ctx, info) }
+	}
+}
+
+// guarded returns a Trace whose funcs don't panic: a panic of one of t's is reported
+// to panicked. A func that is nil stays so, which spares what it would be called with.
+func (t *Trace) guarded(panicked func(name string, v any)) *Trace {
+	g := *t
+	guard(&g.WaitBegin, "Trace.WaitBegin", panicked)
+	guard(&g.WaitEnd, "Trace.WaitEnd", panicked)
+	guard(&g.ConnectBegin, "Trace.ConnectBegin", panicked)
+	guard(&g.ProcessStarted, "Trace.ProcessStarted", panicked)
+	guard(&g.ConnectEnd, "Trace.ConnectEnd", panicked)
+	guard(&g.CallBegin, "Trace.CallBegin", panicked)
+	guard(&g.CallEnd, "Trace.CallEnd", panicked)
+	guard(&g.SessionOpened, "Trace.SessionOpened", panicked)
+	guard(&g.SessionClosed, "Trace.SessionClosed", panicked)
+	guard(&g.SessionBorrowed, "Trace.SessionBorrowed", panicked)
+	guard(&g.SessionReleased, "Trace.SessionReleased", panicked)
+	guard(&g.SessionReplaced, "Trace.SessionReplaced", panicked)
+	guard(&g.BackoffChanged, "Trace.BackoffChanged", panicked)
+	guard(&g.Junk, "Trace.Junk", panicked)
+	guard(&g.Stderr, "Trace.Stderr", panicked)
+	guard(&g.Panicked, "", func(string, any) {}) // there is nobody left to report it to
+	return &g
+}
+
+func guard[T any](f *func(context.Context, T), name string, panicked func(name string, v any)) {
+	if g := *f; g != nil {
+		*f = func(ctx context.Context, info T) {
+			defer func() {
+				if v := recover(); v != nil {
+					panicked(name, v)
+				}
+			}()
+			g(ctx, info)
+		}
+	}
+}
+
+// traceOf is what a pool with these options reports to.
+func (p *Pool) traceOf(o *Options) Trace {
+	panicked := func(name string, v any) { p.panicked(Origin{}, name, v, debug.Stack()) }
+	var all Trace
+	if o.Logger != nil {
+		all.join((logger{o.Logger}).trace().guarded(panicked))
+	}
+	if o.Trace != nil {
+		all.join(o.Trace.guarded(panicked))
+	}
+	return all
+}
+
+// panicked reports a panic of one of the caller's funcs.
+func (p *Pool) panicked(from Origin, name string, v any, stack []byte) {
+	if p.trace.Panicked != nil {
+		p.trace.Panicked(context.Background(), PanickedInfo{Origin: from, Func: name, Panic: panicText(v), Stack: string(stack)})
+	}
+}
+
+// safely runs one of the caller's funcs. A panic of it is reported, and becomes an
+// error.
+func (c *conn) safely(name string, f func() error) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			c.pool.panicked(c.origin(), name, v, debug.Stack())
+			err = fmt.Errorf("%s panicked: %s", name, panicText(v))
+		}
+	}()
+	return f()
+}
+
+// panicText is what is safe to say of a panic's value: the runtime's own words,
+// or else its type.
+func panicText(v any) string {
+	if err, ok := v.(runtime.Error); ok {
+		return err.Error()
+	}
+	return fmt.Sprintf("a %T", v)
+}
+
+// wait reports that a call waits, and returns what reports the end of it.
 func (c *conn) wait(ctx context.Context, what WaitFor) (end func(error)) {
 	t := &c.pool.trace
 	if t.WaitBegin == nil && t.WaitEnd == nil {
@@ -134,86 +319,89 @@ func (c *conn) wait(ctx context.Context, what WaitFor) (end func(error)) {
 	}
 	from, begun := c.origin(), c.pool.now()
 	if t.WaitBegin != nil {
-		t.WaitBegin(ctx, from, what)
+		t.WaitBegin(ctx, WaitBeginInfo{from, what})
 	}
 	return func(err error) {
 		if t.WaitEnd != nil {
-			t.WaitEnd(ctx, from, what, c.pool.now()-begun, err)
+			t.WaitEnd(ctx, WaitEndInfo{from, what, c.pool.now() - begun, err})
 		}
 	}
 }
 
-// The log has one line for each event: at Debug what happens with every call, at
-// Info the beginning and the end of a session, at Warn what went wrong with one.
-// The attributes have the same names everywhere: session, server, reason, err, took
-// and oneshot; tool and outcome of a call; line and lines of output; panic and stack
-// of a handler; pause of a server that is held off.
+// logger writes a line for each event: at Debug what happens with every call, at Info
+// the beginning and the end of a session, at Warn what went wrong with one, and at
+// Error what is wrong with the program. The attributes have the same names everywhere:
+// session, server, reason, err, took and oneshot; tool and outcome of a call; line and
+// lines of output; func, panic and stack; pause of a server that is held off.
+type logger struct{ *slog.Logger }
 
-func (p *Pool) log(level slog.Level, msg string, c *conn, attrs ...slog.Attr) {
-	l := p.opts.Logger
-	if l == nil || !l.Enabled(context.Background(), level) {
-		return
+func (l logger) trace() *Trace {
+	return &Trace{
+		SessionBorrowed: func(ctx context.Context, i SessionBorrowedInfo) {
+			if l.Enabled(ctx, slog.LevelDebug) { // it is part of every call
+				l.log(ctx, slog.LevelDebug, "session borrowed", i.Origin)
+			}
+		},
+		SessionReleased: l.released,
+		CallEnd: func(ctx context.Context, i CallEndInfo) {
+			if l.Enabled(ctx, slog.LevelDebug) {
+				l.log(ctx, slog.LevelDebug, "tool call ended", i.Origin,
+					slog.String("tool", i.Tool), slog.String("outcome", string(i.Outcome)), slog.Duration("took", i.Took))
+			}
+		},
+		SessionReplaced: func(ctx context.Context, i SessionReplacedInfo) {
+			l.log(ctx, slog.LevelWarn, "session was lost before it was used, and is replaced", i.Origin, slog.String("reason", string(i.Reason)))
+		},
+		SessionOpened: func(ctx context.Context, i SessionOpenedInfo) {
+			l.log(ctx, slog.LevelInfo, "session opened", i.Origin, slog.Duration("took", i.Took), slog.Bool("oneshot", i.OneShot))
+		},
+		ConnectEnd: func(ctx context.Context, i ConnectEndInfo) {
+			if i.Err != nil && !errors.Is(i.Err, context.Canceled) {
+				l.log(ctx, slog.LevelWarn, "session did not start", i.Origin, slog.String("err", i.Err.Error()))
+			}
+		},
+		SessionClosed: l.closed,
+		BackoffChanged: func(ctx context.Context, i BackoffChangedInfo) {
+			l.LogAttrs(ctx, slog.LevelWarn, "mcppool: backoff of a server that failed: "+string(i.State),
+				slog.String("server", i.Server), slog.Duration("pause", i.Pause))
+		},
+		Junk: func(ctx context.Context, i JunkInfo) {
+			l.log(ctx, slog.LevelDebug, "no message on stdout", i.Origin, slog.Int("lines", i.Total), slog.String("line", i.Line))
+		},
+		Panicked: func(ctx context.Context, i PanickedInfo) {
+			l.log(ctx, slog.LevelError, "a func of the caller panicked", i.Origin,
+				slog.String("func", i.Func), slog.String("panic", i.Panic), slog.String("stack", i.Stack))
+		},
 	}
-	attrs = append(attrs, slog.String("session", c.id), slog.String("server", c.label))
-	l.LogAttrs(context.Background(), level, msg, attrs...)
 }
 
-// debug is log for what happens with every call, which must cost nothing when
-// nobody listens.
-func (p *Pool) debug(msg string, c *conn, attrs func() []slog.Attr) {
-	if l := p.opts.Logger; l != nil && l.Enabled(context.Background(), slog.LevelDebug) {
-		p.log(slog.LevelDebug, msg, c, attrs()...)
+func (l logger) log(ctx context.Context, level slog.Level, msg string, from Origin, attrs ...slog.Attr) {
+	if from.SessionID != "" {
+		attrs = append(attrs, slog.String("session", from.SessionID), slog.String("server", from.Server))
+	}
+	l.LogAttrs(ctx, level, "mcppool: "+msg, attrs...)
+}
+
+func (l logger) released(ctx context.Context, i SessionReleasedInfo) {
+	switch {
+	case i.Reason == ReasonLeaked:
+		l.log(ctx, slog.LevelError, "a session was acquired and never released", i.Origin)
+	case !l.Enabled(ctx, slog.LevelDebug):
+	case i.Reason == "":
+		l.log(ctx, slog.LevelDebug, "session released", i.Origin)
+	default:
+		l.log(ctx, slog.LevelDebug, "session released", i.Origin, slog.String("reason", string(i.Reason)))
 	}
 }
 
-func (p *Pool) logBorrowed(c *conn) {
-	p.debug("mcppool: session borrowed", c, func() []slog.Attr { return nil })
-}
-
-// logReleased tells why, unless it is empty, the session serves nobody else.
-func (p *Pool) logReleased(c *conn, why CloseReason) {
-	p.debug("mcppool: session released", c, func() []slog.Attr {
-		if why == "" {
-			return nil
-		}
-		return []slog.Attr{slog.String("reason", string(why))}
-	})
-}
-
-func (p *Pool) logCall(c *conn, tool string, begun moment, how outcome) {
-	p.debug("mcppool: tool call ended", c, func() []slog.Attr {
-		return []slog.Attr{
-			slog.String("tool", tool), slog.String("outcome", string(outcomes[how])), slog.Duration("took", p.now()-begun),
-		}
-	})
-}
-
-// logRetry tells that a caller goes on to another session, since nothing was sent
-// to this one.
-func (p *Pool) logRetry(c *conn, why CloseReason) {
-	p.log(slog.LevelWarn, "mcppool: session was lost before it was used, and is replaced", c, slog.String("reason", string(why)))
-}
-
-func (p *Pool) logOpened(c *conn, oneShot bool) {
-	p.log(slog.LevelInfo, "mcppool: session opened", c,
-		slog.Duration("took", p.now()-c.st.Opened), slog.Bool("oneshot", oneShot))
-}
-
-func (p *Pool) logStartFailed(c *conn, err error) {
-	if err == nil {
-		return // it came up after it was given up; its close is logged
-	}
-	p.log(slog.LevelWarn, "mcppool: session did not start", c, slog.String("err", err.Error()))
-}
-
-func (p *Pool) logClosed(c *conn, why CloseReason) {
+func (l logger) closed(ctx context.Context, i SessionClosedInfo) {
 	level := slog.LevelInfo
-	if why == ReasonCrashed {
+	attrs := []slog.Attr{slog.String("reason", string(i.Reason))}
+	if i.Reason == ReasonCrashed || i.Err != nil {
 		level = slog.LevelWarn
 	}
-	p.log(level, "mcppool: session closed", c, slog.String("reason", string(why)))
-}
-
-func (p *Pool) logCloseError(c *conn, err error) {
-	p.log(slog.LevelWarn, "mcppool: closing a session failed", c, slog.String("err", err.Error()))
+	if i.Err != nil {
+		attrs = append(attrs, slog.String("err", i.Err.Error()))
+	}
+	l.log(ctx, level, "session closed", i.Origin, attrs...)
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -41,24 +43,20 @@ func (tr *tracer) take() []string {
 
 func (tr *tracer) trace() *mcppool.Trace {
 	return &mcppool.Trace{
-		WaitBegin: func(_ context.Context, _ mcppool.Origin, what mcppool.WaitFor) { tr.addf("wait %s", what) },
-		WaitEnd: func(_ context.Context, _ mcppool.Origin, what mcppool.WaitFor, took time.Duration, err error) {
-			tr.addf("waited %s %s %v", what, took, err)
+		WaitBegin:    func(_ context.Context, i mcppool.WaitBeginInfo) { tr.addf("wait %s", i.For) },
+		WaitEnd:      func(_ context.Context, i mcppool.WaitEndInfo) { tr.addf("waited %s %s %v", i.For, i.Took, i.Err) },
+		ConnectBegin: func(_ context.Context, i mcppool.ConnectBeginInfo) { tr.addf("connect %s", i.Scope) },
+		ConnectEnd:   func(_ context.Context, i mcppool.ConnectEndInfo) { tr.addf("connected %s %v", i.Took, i.Err) },
+		CallBegin:    func(_ context.Context, i mcppool.CallBeginInfo) { tr.addf("call %s", i.Tool) },
+		CallEnd:      func(_ context.Context, i mcppool.CallEndInfo) { tr.addf("called %s %s", i.Took, i.Outcome) },
+		SessionOpened: func(_ context.Context, i mcppool.SessionOpenedInfo) {
+			tr.addf("opened %v", i.Spare)
 		},
-		ConnectBegin: func(_ context.Context, from mcppool.Origin) { tr.addf("connect %s", from.Scope) },
-		ConnectEnd: func(_ context.Context, _ mcppool.Origin, d mcppool.ConnectDone) {
-			tr.addf("connected %s %v", d.Took, d.Err)
+		SessionClosed: func(_ context.Context, i mcppool.SessionClosedInfo) {
+			tr.addf("closed %s %s", i.Reason, i.Lived)
 		},
-		CallBegin: func(_ context.Context, _ mcppool.Origin, tool string) { tr.addf("call %s", tool) },
-		CallEnd: func(_ context.Context, _ mcppool.Origin, _ string, d mcppool.CallDone) {
-			tr.addf("called %s %s", d.Took, d.Outcome)
-		},
-		SessionOpened: func(_ mcppool.Origin, spare bool) { tr.addf("opened %v", spare) },
-		SessionClosed: func(_ mcppool.Origin, why mcppool.CloseReason, lived time.Duration) {
-			tr.addf("closed %s %s", why, lived)
-		},
-		BreakerChanged: func(_ string, state mcppool.BreakerState, pause time.Duration) {
-			tr.addf("breaker %s %v", state, pause > 0)
+		BackoffChanged: func(_ context.Context, i mcppool.BackoffChangedInfo) {
+			tr.addf("backoff %s %v", i.State, i.Pause > 0)
 		},
 	}
 }
@@ -125,10 +123,10 @@ func TestTraceTellsTheStoryOfEachWayACallCanGo(t *testing.T) {
 			time.Sleep(time.Minute)
 			require.NoError(t, call(t.Context(), p, stdio, "other"))
 		}, []string{
-			"wait connect", "connect s", "connected 0s broken", "breaker open true", "waited connect 0s broken",
-			"wait connect", "breaker half-open false", "connect s", "opened false", "connected 0s <nil>", "waited connect 0s <nil>",
+			"wait connect", "connect s", "connected 0s broken", "backoff waiting true", "waited connect 0s broken",
+			"wait connect", "backoff trying false", "connect s", "opened false", "connected 0s <nil>", "waited connect 0s <nil>",
 			"call t", "called 0s ok",
-			"wait connect", "breaker closed false", "connect other", "opened false", "connected 0s <nil>", "waited connect 0s <nil>",
+			"wait connect", "backoff over false", "connect other", "opened false", "connected 0s <nil>", "waited connect 0s <nil>",
 			"call t", "called 0s ok",
 		}},
 		"crash": {&fakes{call: func(_ context.Context, c *fake, _ mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -199,7 +197,7 @@ func TestASessionIsToldAsClosedAfterItsOpening(t *testing.T) {
 		told := tr.trace()
 		hold := make(chan struct{})
 		opened := told.SessionOpened
-		told.SessionOpened = func(from mcppool.Origin, spare bool) { <-hold; opened(from, spare) }
+		told.SessionOpened = func(ctx context.Context, i mcppool.SessionOpenedInfo) { <-hold; opened(ctx, i) }
 		p := newPool(t, &fakes{}, &mcppool.Options{Trace: told})
 		c := after(func() error { return call(t.Context(), p, stdio, "s") })
 		synctest.Wait()
@@ -243,12 +241,12 @@ func TestTraceMayCallThePool(t *testing.T) {
 		p.CloseIdle(time.Hour)
 	}
 	p = newPool(t, &fakes{}, &mcppool.Options{Trace: &mcppool.Trace{
-		WaitBegin:     func(context.Context, mcppool.Origin, mcppool.WaitFor) { look() },
-		ConnectBegin:  func(context.Context, mcppool.Origin) { look() },
-		CallBegin:     func(context.Context, mcppool.Origin, string) { look() },
-		CallEnd:       func(context.Context, mcppool.Origin, string, mcppool.CallDone) { look() },
-		SessionOpened: func(mcppool.Origin, bool) { look() },
-		SessionClosed: func(mcppool.Origin, mcppool.CloseReason, time.Duration) { look() },
+		WaitBegin:     func(context.Context, mcppool.WaitBeginInfo) { look() },
+		ConnectBegin:  func(context.Context, mcppool.ConnectBeginInfo) { look() },
+		CallBegin:     func(context.Context, mcppool.CallBeginInfo) { look() },
+		CallEnd:       func(context.Context, mcppool.CallEndInfo) { look() },
+		SessionOpened: func(context.Context, mcppool.SessionOpenedInfo) { look() },
+		SessionClosed: func(context.Context, mcppool.SessionClosedInfo) { look() },
 	}})
 	require.NoError(t, call(t.Context(), p, stdio, "s"))
 }
@@ -281,7 +279,7 @@ func TestSessionsShowWhatTheyAreBusyWith(t *testing.T) {
 }
 
 func withProbe(srv mcppool.Server) mcppool.Server {
-	srv.AfterAbandon = mcppool.AbandonProbe
+	srv.Policy.AfterAbandon = mcppool.AbandonProbe
 	return srv
 }
 
@@ -335,10 +333,10 @@ func TestCallsAreCountedByHowTheyEnd(t *testing.T) {
 func TestTraceTellsWhatAServerWritesBesidesMessages(t *testing.T) {
 	var tr tracer
 	p := realPool(t, &mcppool.Options{Trace: &mcppool.Trace{
-		Junk: func(from mcppool.Origin, line string, total int) {
-			tr.addf("junk %s %d %d %s", from.Scope, total, len(line), strings.TrimLeft(line[len("no message: "):], "-"))
+		Junk: func(_ context.Context, i mcppool.JunkInfo) {
+			tr.addf("junk %s %d %d %s", i.Scope, i.Total, len(i.Line), strings.TrimLeft(i.Line[len("no message: "):], "-"))
 		},
-		Stderr: func(from mcppool.Origin, line string) { tr.addf("stderr %s %s", from.Scope, line) },
+		Stderr: func(_ context.Context, i mcppool.StderrInfo) { tr.addf("stderr %s %s", i.Scope, i.Line) },
 	}})
 	srv := real(t, "leaky", "TOKEN", secret("env"))
 	srv.Protocol = mcppool.ProtocolLegacy
@@ -358,15 +356,15 @@ func TestTraceTellsOfEachProcessAndOfTheIdOfEachRequest(t *testing.T) {
 	var pid int
 	var ids []int64
 	trace := tr.trace()
-	trace.ProcessStarted = func(_ context.Context, from mcppool.Origin, id int) {
-		require.False(t, from.HTTP)
-		pid = id
-		tr.addf("started for %s", from.Scope)
+	trace.ProcessStarted = func(_ context.Context, i mcppool.ProcessStartedInfo) {
+		require.False(t, i.HTTP)
+		pid = i.PID
+		tr.addf("started for %s", i.Scope)
 	}
 	ended := trace.CallEnd
-	trace.CallEnd = func(ctx context.Context, from mcppool.Origin, tool string, d mcppool.CallDone) {
-		ids = append(ids, d.RequestID)
-		ended(ctx, from, tool, d)
+	trace.CallEnd = func(ctx context.Context, i mcppool.CallEndInfo) {
+		ids = append(ids, i.RequestID)
+		ended(ctx, i)
 	}
 	p := realPool(t, &mcppool.Options{Trace: trace})
 	srv := real(t, "state")
@@ -382,33 +380,65 @@ func TestTraceTellsOfEachProcessAndOfTheIdOfEachRequest(t *testing.T) {
 	require.Equal(t, ids[0]+1, ids[1])
 }
 
-func TestPanicOfAnObserverCostsOneCallAndNoBorrow(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		for what, break1 := range map[string]func(*mcppool.Trace, func()){
-			"WaitBegin": func(tr *mcppool.Trace, boom func()) {
-				tr.WaitBegin = func(context.Context, mcppool.Origin, mcppool.WaitFor) { boom() }
-			},
-			"WaitEnd": func(tr *mcppool.Trace, boom func()) {
-				tr.WaitEnd = func(context.Context, mcppool.Origin, mcppool.WaitFor, time.Duration, error) { boom() }
-			},
-			"CallBegin": func(tr *mcppool.Trace, boom func()) {
-				tr.CallBegin = func(context.Context, mcppool.Origin, string) { boom() }
-			},
-			"CallEnd": func(tr *mcppool.Trace, boom func()) {
-				tr.CallEnd = func(context.Context, mcppool.Origin, string, mcppool.CallDone) { boom() }
-			},
-		} {
-			f := &fakes{connectTime: time.Second}
-			tr, panics := &mcppool.Trace{}, 1
-			break1(tr, func() {
-				if panics--; panics == 0 {
-					panic(what)
+// explosive is a Trace each of whose funcs calls boom with its name.
+func explosive(boom func(name string)) *mcppool.Trace {
+	tr := &mcppool.Trace{}
+	v := reflect.ValueOf(tr).Elem()
+	for i := range v.NumField() {
+		name := v.Type().Field(i).Name
+		v.Field(i).Set(reflect.MakeFunc(v.Field(i).Type(), func([]reflect.Value) []reflect.Value {
+			boom(name)
+			return nil
+		}))
+	}
+	return tr
+}
+
+func TestPanicOfAnObserverCostsNothing(t *testing.T) {
+	hooks := reflect.TypeFor[mcppool.Trace]()
+	for i := range hooks.NumField() {
+		what := hooks.Field(i).Name
+		t.Run(what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var said []string
+				quiet := &mcppool.Trace{Panicked: func(_ context.Context, i mcppool.PanickedInfo) { said = append(said, i.Func+" "+i.Panic) }}
+				f := &fakes{connectTime: time.Second}
+				p := newPool(t, f, &mcppool.Options{
+					Limits: mcppool.Limits{MaxProcesses: 1}, Backoff: mcppool.Backoff{Failures: 1},
+					Trace: mcppool.MergeTraces(explosive(func(name string) {
+						if name == what {
+							panic(what)
+						}
+					}), quiet),
+				})
+				require.NoError(t, call(t.Context(), p, stdio, "s"))
+				require.NoError(t, call(t.Context(), p, stdio, "s"))
+				f.connectErr = errors.New("broken")
+				require.Error(t, call(t.Context(), p, other(1), "s"))
+				require.NoError(t, mcppool.CheckInvariants(p))
+				require.NoError(t, p.Close())
+				if slices.Contains([]string{"ProcessStarted", "SessionReplaced", "Junk", "Stderr", "Panicked"}, what) {
+					return // these need a server of one's own
 				}
+				require.Contains(t, said, "Trace."+what+" a string")
 			})
-			p := newPool(t, f, &mcppool.Options{Trace: tr, Limits: mcppool.Limits{MaxProcesses: 1}})
-			require.PanicsWithValue(t, what, func() { _ = call(t.Context(), p, stdio, "s") })
-			require.NoError(t, call(t.Context(), p, stdio, "s"), what)
-			require.NoError(t, mcppool.CheckInvariants(p), what)
-		}
+		})
+	}
+}
+
+func TestALoggerThatPanicsCostsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPool(t, &fakes{}, &mcppool.Options{Logger: slog.New(bomb{})})
+		require.NoError(t, call(t.Context(), p, stdio, "s"))
+		require.NoError(t, call(t.Context(), p, stdio, ""))
+		require.NoError(t, p.Close())
 	})
 }
+
+// bomb is a log handler that panics.
+type bomb struct{}
+
+func (bomb) Enabled(context.Context, slog.Level) bool  { panic("the log is broken") }
+func (bomb) Handle(context.Context, slog.Record) error { panic("the log is broken") }
+func (b bomb) WithAttrs([]slog.Attr) slog.Handler      { return b }
+func (b bomb) WithGroup(string) slog.Handler           { return b }

@@ -36,19 +36,20 @@ func BenchmarkWarmCall(b *testing.B) {
 				return &mcp.CallToolResult{}, nil
 			}
 			opts := &mcppool.Options{Dial: f.dial}
+			telemetry := mcppoolotel.New(bc.opts)
 			if bc.opts != nil {
-				opts.Trace = mcppoolotel.Trace(bc.opts)
+				opts.Trace = telemetry.Trace()
 			}
 			pool, err := mcppool.New(opts)
 			require.NoError(b, err)
 			defer pool.Close()
-			var tools mcppoolotel.Caller = pool
+			call := pool.CallTool
 			if bc.opts != nil {
-				tools = mcppoolotel.Wrap(pool, bc.opts)
+				call = telemetry.Wrap(pool).CallTool
 			}
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := tools.CallTool(b.Context(), stdio, mcppool.Call{Tool: "open", Scope: "s"}); err != nil {
+				if _, err := call(b.Context(), stdio, mcppool.Call{Tool: "open", Scope: "s"}); err != nil {
 					b.Fatal(err)
 				}
 			}

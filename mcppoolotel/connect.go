@@ -26,32 +26,32 @@ type started struct {
 	pid int
 }
 
-func (t *telemetry) connectBegin(_ context.Context, from mcppool.Origin) {
-	t.connects.Store(from.SessionID, &connecting{begun: time.Now()})
+func (t *Telemetry) connectBegin(_ context.Context, i mcppool.ConnectBeginInfo) {
+	t.connects.Store(i.SessionID, &connecting{begun: time.Now()})
 }
 
-func (t *telemetry) processStarted(_ context.Context, from mcppool.Origin, pid int) {
-	if c, ok := t.connects.Load(from.SessionID); ok {
+func (t *Telemetry) processStarted(_ context.Context, i mcppool.ProcessStartedInfo) {
+	if c, ok := t.connects.Load(i.SessionID); ok {
 		c := c.(*connecting)
-		c.processes = append(c.processes, started{time.Now(), pid})
+		c.processes = append(c.processes, started{time.Now(), i.PID})
 	}
 }
 
-func (t *telemetry) connectEnd(ctx context.Context, from mcppool.Origin, done mcppool.ConnectDone) {
+func (t *Telemetry) connectEnd(ctx context.Context, i mcppool.ConnectEndInfo) {
 	end := time.Now()
-	c := &connecting{begun: end.Add(-done.Took)} // where somebody else has ConnectBegin
-	if known, ok := t.connects.LoadAndDelete(from.SessionID); ok {
+	c := &connecting{begun: end.Add(-i.Took)} // where somebody else has ConnectBegin
+	if known, ok := t.connects.LoadAndDelete(i.SessionID); ok {
 		c = known.(*connecting)
 	}
 	// What isn't a version that there is would be a text of the server's.
-	if done.Err == nil && done.Info != nil && slices.Contains(mcp.ValidProtocolVersions, done.Info.ProtocolVersion) {
-		t.protocols.Store(from.SessionID, done.Info.ProtocolVersion)
+	if i.Err == nil && i.Info != nil && slices.Contains(mcp.ValidProtocolVersions, i.Info.ProtocolVersion) {
+		t.protocols.Store(i.SessionID, i.Info.ProtocolVersion)
 	}
-	f := failureOf(false, done.Err)
-	attrs := slices.Concat(t.common, t.boundAttrs(from), []attribute.KeyValue{keySpare.Bool(done.Spare)})
-	t.record(ctx, t.connect, done.Took, f, attrs)
-	ctx, span := t.begin(ctx, "mcppool.connect", trace.SpanKindInternal, c.begun, append(attrs, originAttrs(from)...))
-	t.parts(ctx, c, from, done.Err, end)
+	f := failureOf(false, i.Err)
+	attrs := slices.Concat(t.common, t.boundAttrs(i.Origin), []attribute.KeyValue{keySpare.Bool(i.Spare)})
+	t.record(ctx, t.connect, i.Took, f, slices.Concat(attrs, t.serverAttr(i.Origin)))
+	ctx, span := t.begin(ctx, "mcppool.connect", trace.SpanKindInternal, c.begun, append(attrs, originAttrs(i.Origin)...))
+	t.parts(ctx, c, i.Origin, i.Err, end)
 	finish(span, f, end)
 }
 
@@ -62,7 +62,7 @@ func (t *telemetry) connectEnd(ctx context.Context, from mcppool.Origin, done mc
 // the handshake with the first goes on until the second is there, whose own start
 // has no length: it takes a millisecond, where the first may have been silent for
 // seconds.
-func (t *telemetry) parts(ctx context.Context, c *connecting, from mcppool.Origin, err error, end time.Time) {
+func (t *Telemetry) parts(ctx context.Context, c *connecting, from mcppool.Origin, err error, end time.Time) {
 	var start *mcppool.StartError
 	f := failureOf(false, err)
 	if errors.As(err, &start) && start.Phase == "start" {

@@ -120,19 +120,18 @@ func TestAServerThatIsStartedAgainHasTwoSpawns(t *testing.T) {
 func told(t *testing.T) (b *bench, tr *mcppool.Trace, remembered func() int) {
 	t.Helper()
 	b = newBench(t, &fakes{}, mcppool.Options{}, mcppoolotel.Options{})
-	tr, remembered = mcppoolotel.TraceForTest(&b.opts)
-	return b, tr, remembered
+	return b, b.telemetry.Trace(), b.telemetry.Remembered
 }
 
 func TestAFailedSecondStartIsASpawnThatFailed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, tr, _ := told(t)
 		from := mcppool.Origin{SessionID: "1"}
-		tr.ConnectBegin(t.Context(), from)
+		tr.ConnectBegin(t.Context(), mcppool.ConnectBeginInfo{Origin: from})
 		time.Sleep(time.Second)
-		tr.ProcessStarted(t.Context(), from, 11)
+		tr.ProcessStarted(t.Context(), mcppool.ProcessStartedInfo{Origin: from, PID: 11})
 		time.Sleep(time.Second)
-		tr.ConnectEnd(t.Context(), from, mcppool.ConnectDone{
+		tr.ConnectEnd(t.Context(), mcppool.ConnectEndInfo{Origin: from,
 			Took: 2 * time.Second, Err: &mcppool.StartError{Phase: "start", Err: errors.New("no more processes")},
 		})
 		lines, _ := b.below(b.one(t, "mcppool.connect"))
@@ -146,9 +145,9 @@ func TestAConnectThatIsGivenUpShowsHowFarItCame(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, tr, remembered := told(t)
 		from := mcppool.Origin{SessionID: "1"}
-		tr.ConnectBegin(t.Context(), from)
-		tr.ProcessStarted(t.Context(), from, 11)
-		tr.ConnectEnd(t.Context(), from, mcppool.ConnectDone{Err: context.Canceled})
+		tr.ConnectBegin(t.Context(), mcppool.ConnectBeginInfo{Origin: from})
+		tr.ProcessStarted(t.Context(), mcppool.ProcessStartedInfo{Origin: from, PID: 11})
+		tr.ConnectEnd(t.Context(), mcppool.ConnectEndInfo{Origin: from, Err: context.Canceled})
 		lines, _ := b.below(b.one(t, "mcppool.connect"))
 		require.Equal(t, []string{"mcppool.spawn 11", "mcppool.handshake 11 cancelled"}, lines)
 		require.Zero(t, remembered())
@@ -171,11 +170,11 @@ func TestConnectsAtOnceAreKeptApart(t *testing.T) {
 	for i := 1; i <= many; i++ {
 		wg.Go(func() {
 			from := mcppool.Origin{SessionID: strconv.Itoa(i)}
-			tr.ConnectBegin(t.Context(), from)
-			tr.ProcessStarted(t.Context(), from, i)
-			tr.ProcessStarted(t.Context(), from, many+i)
-			tr.ConnectEnd(t.Context(), from, mcppool.ConnectDone{})
-			tr.SessionClosed(from, mcppool.ReasonOneShot, time.Second)
+			tr.ConnectBegin(t.Context(), mcppool.ConnectBeginInfo{Origin: from})
+			tr.ProcessStarted(t.Context(), mcppool.ProcessStartedInfo{Origin: from, PID: i})
+			tr.ProcessStarted(t.Context(), mcppool.ProcessStartedInfo{Origin: from, PID: many + i})
+			tr.ConnectEnd(t.Context(), mcppool.ConnectEndInfo{Origin: from})
+			tr.SessionClosed(t.Context(), mcppool.SessionClosedInfo{Origin: from, Reason: mcppool.ReasonOneShot, Lived: time.Second})
 		})
 	}
 	wg.Wait()

@@ -26,16 +26,13 @@ func Example() {
 	reader := sdkmetric.NewManualReader()
 	metrics := sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))
 
-	opts := &mcppoolotel.Options{TracerProvider: tracing, MeterProvider: metrics, PoolName: "tools"}
-	pool, err := mcppool.New(&mcppool.Options{Trace: mcppoolotel.Trace(opts)})
+	telemetry := mcppoolotel.New(&mcppoolotel.Options{TracerProvider: tracing, MeterProvider: metrics, PoolName: "tools"})
+	pool, err := mcppool.New(&mcppool.Options{Trace: telemetry.Trace()})
 	if err != nil {
 		log.Fatal(err)
 	}
-	gauges, err := mcppoolotel.Observe(pool, opts)
-	if err != nil {
-		log.Fatal(err)
-	}
-	tools := mcppoolotel.Wrap(pool, opts)
+	telemetry.Attach(pool)
+	tools := telemetry.Wrap(pool)
 
 	// This test is its own server: one with a tool that adds.
 	self, err := os.Executable()
@@ -71,7 +68,7 @@ func Example() {
 		}
 	}
 
-	if err := gauges.Unregister(); err != nil {
+	if err := telemetry.Close(); err != nil {
 		log.Fatal(err)
 	}
 	if err := pool.Close(); err != nil {

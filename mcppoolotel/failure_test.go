@@ -111,6 +111,6 @@ func TestASessionThatEndsBadlyHasAnErrorType(t *testing.T) {
 		defer cancel()
 		require.Error(t, b.call(ctx, stdio, "open"))
 		synctest.Wait()
-		require.Equal(t, map[string]float64{"error.type=timeout,network.transport=pipe": 1}, points(b.collect(t)["mcp.client.session.duration"]))
+		require.Equal(t, map[string]float64{"error.type=timeout,mcppool.server=browser,network.transport=pipe": 1}, points(b.collect(t)["mcp.client.session.duration"]))
 	})
 }

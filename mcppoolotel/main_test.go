@@ -135,21 +135,23 @@ func slowCalls(d time.Duration) func(context.Context, *fake, mcp.CallToolRequest
 
 // bench is a pool with all that this module adds to it, and what came out.
 type bench struct {
-	pool    *mcppool.Pool
-	tools   mcppoolotel.Caller
-	opts    mcppoolotel.Options
-	tracing *sdktrace.TracerProvider
-	spans   *tracetest.SpanRecorder
-	reader  *sdkmetric.ManualReader
+	pool      *mcppool.Pool
+	tools     *mcppoolotel.Pool
+	telemetry *mcppoolotel.Telemetry
+	tracing   *sdktrace.TracerProvider
+	spans     *tracetest.SpanRecorder
+	reader    *sdkmetric.ManualReader
 }
 
 func newBench(t testing.TB, f *fakes, pool mcppool.Options, opts mcppoolotel.Options) *bench {
 	t.Helper()
-	b := &bench{spans: tracetest.NewSpanRecorder(), reader: sdkmetric.NewManualReader(), opts: opts}
+	b := &bench{spans: tracetest.NewSpanRecorder(), reader: sdkmetric.NewManualReader()}
 	b.tracing = sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(b.spans))
-	b.opts.TracerProvider = b.tracing
-	b.opts.MeterProvider = sdkmetric.NewMeterProvider(sdkmetric.WithReader(b.reader))
-	pool.Trace = mcppoolotel.Trace(&b.opts)
+	opts.TracerProvider = b.tracing
+	opts.MeterProvider = sdkmetric.NewMeterProvider(sdkmetric.WithReader(b.reader))
+	b.telemetry = mcppoolotel.New(&opts)
+	t.Cleanup(func() { require.NoError(t, b.telemetry.Close()) })
+	pool.Trace = b.telemetry.Trace()
 	if f != nil {
 		pool.Dial = f.dial
 	}
@@ -157,7 +159,7 @@ func newBench(t testing.TB, f *fakes, pool mcppool.Options, opts mcppoolotel.Opt
 	b.pool, err = mcppool.New(&pool)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, b.pool.Close()) })
-	b.tools = mcppoolotel.Wrap(b.pool, &b.opts)
+	b.tools = b.telemetry.Wrap(b.pool)
 	return b
 }
 

@@ -13,11 +13,10 @@ import (
 	"github.com/mcppool/mcppool/mcppoolotel"
 )
 
-func TestObserveTellsWhatStatsTell(t *testing.T) {
+func TestAnAttachedPoolsStatsAreShown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, &fakes{call: slowCalls(time.Second)}, mcppool.Options{}, mcppoolotel.Options{PoolName: "a"})
-		reg, err := mcppoolotel.Observe(b.pool, &b.opts)
-		require.NoError(t, err)
+		b.telemetry.Attach(b.pool)
 		require.NoError(t, b.call(t.Context(), stdio, "open"))
 		done := make(chan error)
 		go func() { done <- b.call(t.Context(), mcppool.Server{Command: "other"}, "open") }()
@@ -44,16 +43,14 @@ func TestObserveTellsWhatStatsTell(t *testing.T) {
 		require.Equal(t, map[string]float64{"mcppool.close.reason=scope closed,mcppool.pool.name=a": 2}, points(all["mcppool.session.closed"]))
 		require.InDelta(t, 2, points(all["mcppool.call.ended"])["mcppool.call.outcome=ok,mcppool.pool.name=a"], 0)
 
-		require.NoError(t, reg.Unregister())
+		require.NoError(t, b.telemetry.Close())
 		require.NotContains(t, b.collect(t), "mcppool.session.count")
 	})
 }
 
-func TestObserveTellsTheBytesOfProcesses(t *testing.T) {
+func TestTheBytesOfProcessesAreShown(t *testing.T) {
 	b := newBench(t, nil, mcppool.Options{}, mcppoolotel.Options{})
-	reg, err := mcppoolotel.Observe(b.pool, &b.opts)
-	require.NoError(t, err)
-	defer func() { require.NoError(t, reg.Unregister()) }()
+	b.telemetry.Attach(b.pool)
 	require.NoError(t, b.call(t.Context(), telemetrytest.Child(t, telemetrytest.Raw), "tell"))
 	s, all := b.pool.Stats(), b.collect(t)
 	require.Positive(t, s.BytesSent)

@@ -21,9 +21,7 @@ type life struct {
 func newLife(t *testing.T) *life {
 	t.Helper()
 	b := newBench(t, nil, mcppool.Options{MaxSessions: 1, Backoff: mcppool.Backoff{Failures: 1000}}, mcppoolotel.Options{})
-	reg, err := mcppoolotel.Observe(b.pool, &b.opts)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, reg.Unregister()) })
+	b.telemetry.Attach(b.pool)
 	return &life{bench: b, Life: telemetrytest.Life{T: t, Pool: b.pool, Caller: b.tools}}
 }
 

@@ -131,7 +131,7 @@ func TestACallInASpareTellsItsTransport(t *testing.T) {
 	require.NoError(t, b.call(t.Context(), stdio, "open"))
 	require.Equal(t, true, attrs(b.one(t, "mcppool.connect"))["mcppool.connect.spare"])
 	for labels := range points(b.collect(t)["mcp.client.operation.duration"]) {
-		require.Contains(t, labels, "mcp.protocol.version=2025-06-18,network.transport=pipe")
+		require.Contains(t, labels, "mcp.protocol.version=2025-06-18,mcppool.server=browser,network.transport=pipe")
 	}
 }
 
@@ -158,6 +158,7 @@ func TestNamesAndUnitsAreThoseOfTheConventions(t *testing.T) {
 			semconv.GenAIToolName("open"),
 			semconv.McpProtocolVersion("2025-06-18"),
 			semconv.NetworkTransportPipe,
+			attribute.String("mcppool.server", "browser"),
 		), data.DataPoints[0].Attributes)
 
 		var session mcpconv.ClientSessionDuration
@@ -168,7 +169,9 @@ func TestNamesAndUnitsAreThoseOfTheConventions(t *testing.T) {
 		require.Len(t, data.DataPoints, 1)
 		require.Equal(t, bounds, data.DataPoints[0].Bounds)
 		require.InDelta(t, 3, data.DataPoints[0].Sum, 0)
-		require.Equal(t, attribute.NewSet(semconv.McpProtocolVersion("2025-06-18"), semconv.NetworkTransportPipe), data.DataPoints[0].Attributes)
+		require.Equal(t, attribute.NewSet(
+			semconv.McpProtocolVersion("2025-06-18"), semconv.NetworkTransportPipe, attribute.String("mcppool.server", "browser"),
+		), data.DataPoints[0].Attributes)
 
 		for key, want := range map[attribute.Key]string{
 			semconv.McpSessionIDKey: "mcp.session.id", semconv.RPCResponseStatusCodeKey: "rpc.response.status_code",
@@ -191,9 +194,10 @@ func TestMetricsHaveBoundedAttributes(t *testing.T) {
 		}
 		return mcp.NewToolResultText(""), nil
 	}
-	b := newBench(t, f, mcppool.Options{}, mcppoolotel.Options{MaxTools: 3})
+	b := newBench(t, f, mcppool.Options{}, mcppoolotel.Options{MaxTools: 3, MaxServers: 3})
 	for i := range 10 {
-		_, err := b.tools.CallTool(t.Context(), stdio, mcppool.Call{Tool: fmt.Sprint("tool-", i), Scope: fmt.Sprint("scope-", i)})
+		srv := mcppool.Server{Name: fmt.Sprint("server-", i), Command: "c", Args: []string{fmt.Sprint(i)}}
+		_, err := b.tools.CallTool(t.Context(), srv, mcppool.Call{Tool: fmt.Sprint("tool-", i), Scope: fmt.Sprint("scope-", i)})
 		require.NoError(t, err)
 	}
 	names := make(map[string]bool)
@@ -212,7 +216,7 @@ func TestMetricsHaveBoundedAttributes(t *testing.T) {
 	for name, m := range b.collect(t) {
 		require.LessOrEqual(t, len(points(m)), 60, name)
 		for labels := range points(m) {
-			for _, unbounded := range []string{"scope-", "conversation", "session.id", "mcppool.server", "9999"} {
+			for _, unbounded := range []string{"scope-", "conversation", "session.id", "server-7", "9999"} {
 				require.NotContains(t, labels, unbounded, name)
 			}
 		}
@@ -236,8 +240,11 @@ func TestWaitsAndConnectsAreMeasured(t *testing.T) {
 		all := b.collect(t)
 		require.Equal(t, "s", all["mcppool.wait.duration"].Unit)
 		require.Equal(t, "s", all["mcppool.connect.duration"].Unit)
-		require.Equal(t, map[string]float64{"mcppool.wait.for=connect": 6}, points(all["mcppool.wait.duration"]))
-		require.Equal(t, map[string]float64{"mcppool.connect.spare=false,network.transport=pipe": 6}, points(all["mcppool.connect.duration"]))
+		require.Equal(t, map[string]float64{"mcppool.server=browser,mcppool.wait.for=connect": 3, "mcppool.server=unwrapped,mcppool.wait.for=connect": 3}, points(all["mcppool.wait.duration"]))
+		require.Equal(t, map[string]float64{
+			"mcppool.connect.spare=false,mcppool.server=browser,network.transport=pipe":   3,
+			"mcppool.connect.spare=false,mcppool.server=unwrapped,network.transport=pipe": 3,
+		}, points(all["mcppool.connect.duration"]))
 		require.Len(t, b.named("mcppool.wait.connect"), 1, "outside of any trace a wait is no span")
 	})
 }
@@ -307,9 +314,10 @@ func TestARequestWhoseIDIsNotKnownHasNone(t *testing.T) {
 }
 
 func TestNothingIsRememberedOfClosedSessions(t *testing.T) {
-	tr, remembered := mcppoolotel.TraceForTest(&mcppoolotel.Options{})
+	telemetry := mcppoolotel.New(nil)
+	remembered := telemetry.Remembered
 	f := &fakes{protocol: "2025-06-18"}
-	pool, err := mcppool.New(&mcppool.Options{Dial: f.dial, Trace: tr})
+	pool, err := mcppool.New(&mcppool.Options{Dial: f.dial, Trace: telemetry.Trace()})
 	require.NoError(t, err)
 	for i := range 20 {
 		scope := fmt.Sprint(i % 10) // empty scopes make one-shot sessions

@@ -13,25 +13,19 @@ import (
 	"github.com/mcppool/mcppool"
 )
 
-// Caller calls tools. A [mcppool.Pool] is one.
-type Caller interface {
-	CallTool(ctx context.Context, srv mcppool.Server, call mcppool.Call) (*mcp.CallToolResult, error)
-}
-
-// Wrap gives a Caller that makes a client span of each call, from its waits to its
-// answer, and puts the trace context into the call's _meta (SEP-414), on a copy:
-// the caller's Meta stays as it is. With [Trace] in the pool's options the span
-// tells the session too, and has the waits and the connect below it.
-func Wrap(pool Caller, opts *Options) Caller {
-	o := orDefaults(opts)
-	return &wrapper{next: pool, tracer: o.tracer(), propagator: o.propagator(), common: o.common()}
-}
-
-type wrapper struct {
-	next       Caller
-	tracer     trace.Tracer
+// Pool is a [mcppool.Pool] that makes a client span of each of its CallTool's calls.
+type Pool struct {
+	*mcppool.Pool
+	telemetry  *Telemetry
 	propagator propagation.TextMapPropagator
-	common     []attribute.KeyValue
+}
+
+// Wrap returns pool as one that makes a client span of each call, from its waits to
+// its answer, and puts the trace context into the call's _meta (SEP-414), on a copy:
+// the caller's Meta stays as it is. With [Telemetry.Trace] in the pool's options the
+// span has the session too, and the waits and the connect below it.
+func (t *Telemetry) Wrap(pool *mcppool.Pool) *Pool {
+	return &Pool{Pool: pool, telemetry: t, propagator: t.opts.propagator()}
 }
 
 // inCall is what the ctx of a wrapped call holds.
@@ -44,24 +38,25 @@ type inCall struct {
 
 type inCallKey struct{}
 
-func (w *wrapper) CallTool(ctx context.Context, srv mcppool.Server, call mcppool.Call) (*mcp.CallToolResult, error) {
-	attrs := slices.Concat(w.common, callAttrs(text(call.Tool)), transportAttrs(srv.IsHTTP()), addressAttrs(&srv))
-	ctx, span := w.tracer.Start(ctx, spanName(call.Tool), trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(attrs...))
+// CallTool is [mcppool.Pool.CallTool] in a span.
+func (p *Pool) CallTool(ctx context.Context, srv mcppool.Server, call mcppool.Call) (*mcp.CallToolResult, error) {
+	attrs := slices.Concat(p.telemetry.common, callAttrs(text(call.Tool)), transportAttrs(srv.IsHTTP()), addressAttrs(&srv))
+	ctx, span := p.telemetry.tracer.Start(ctx, spanName(call.Tool), trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(attrs...))
 	defer span.End()
 	if span.IsRecording() {
 		span.SetAttributes(keyServer.String(text(srv.String())))
 	}
-	call.Meta = w.inject(ctx, call.Meta)
+	call.Meta = p.inject(ctx, call.Meta)
 	ctx = context.WithValue(ctx, inCallKey{}, &inCall{span: span})
-	res, err := w.next.CallTool(ctx, srv, call)
+	res, err := p.Pool.CallTool(ctx, srv, call)
 	fail(span, failureOf(res != nil && res.IsError, err))
 	return res, err
 }
 
-// inject gives meta with the trace context in it.
-func (w *wrapper) inject(ctx context.Context, meta *mcp.Meta) *mcp.Meta {
+// inject returns meta with the trace context in it.
+func (p *Pool) inject(ctx context.Context, meta *mcp.Meta) *mcp.Meta {
 	carrier := propagation.MapCarrier{}
-	w.propagator.Inject(ctx, carrier)
+	p.propagator.Inject(ctx, carrier)
 	if len(carrier) == 0 {
 		return meta
 	}

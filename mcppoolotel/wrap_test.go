@@ -60,7 +60,7 @@ func TestWithoutATraceMetaIsLeftAlone(t *testing.T) {
 	pool, err := mcppool.New(&mcppool.Options{Dial: f.dial})
 	require.NoError(t, err)
 	defer pool.Close()
-	tools := mcppoolotel.Wrap(pool, nil) // the global providers, which are none
+	tools := mcppoolotel.New(nil).Wrap(pool) // the global providers, which are none
 	meta := &mcp.Meta{AdditionalFields: map[string]any{"traceparent": "the caller's"}}
 	for _, m := range []*mcp.Meta{nil, meta} {
 		_, err = tools.CallTool(t.Context(), stdio, mcppool.Call{Tool: "open", Scope: "s", Meta: m})

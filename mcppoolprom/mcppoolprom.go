@@ -7,7 +7,7 @@
 //	prometheus.MustRegister(metrics)
 //
 // The README lists the metrics. Their labels are bounded: no scope, session or
-// tool is among them, and a server only if the caller names it.
+// tool is among them, and of servers [Options.MaxServers] names.
 package mcppoolprom
 
 import (
@@ -33,15 +33,8 @@ type Options struct {
 	// default: [DefaultBuckets].
 	Buckets []float64
 
-	// ServerName puts a label "server" on what the Trace feeds (the histograms and
-	// the breaker's counter): the name of the server with this label (see
-	// [mcppool.Server.String]; its digits differ from one process to the next, so
-	// that the label itself would begin new series at each start). It may be called
-	// from several goroutines at once, and must not call the pool. Default: no such
-	// label.
-	ServerName func(label string) string
-	// MaxServers is how many names get series of their own; those that come later
-	// share the name [OtherServers]. Default 50, negative no limit.
+	// MaxServers is how many names of servers get series of their own; those that
+	// come later share the name [OtherServers]. Default 50, negative no limit.
 	MaxServers int
 }
 
@@ -61,13 +54,12 @@ func DefaultBuckets() []float64 {
 type Metrics struct {
 	pool atomic.Pointer[mcppool.Pool]
 
-	serverName func(string) string // nil for no label
 	maxServers int
 	serversMu  sync.Mutex // protects the field below
 	servers    map[string]struct{}
 
 	waits, connects, calls *prometheus.HistogramVec
-	breaker                *prometheus.CounterVec
+	backoff                *prometheus.CounterVec
 
 	sessions, kept, idle, borrowed, spares, processes, waiting *prometheus.Desc
 	begun, opened, failures, closed, ended, sent, received     *prometheus.Desc
@@ -88,17 +80,11 @@ func New(opts *Options) *Metrics {
 	if o.MaxServers == 0 {
 		o.MaxServers = defaultMaxServers
 	}
-	m := &Metrics{serverName: o.ServerName, maxServers: o.MaxServers, servers: make(map[string]struct{})}
-	labels := func(first string) []string {
-		if m.serverName == nil {
-			return []string{first}
-		}
-		return []string{first, "server"}
-	}
+	m := &Metrics{maxServers: o.MaxServers, servers: make(map[string]struct{})}
 	histogram := func(name, help, label string) *prometheus.HistogramVec {
 		return prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: name, Help: help, Buckets: o.Buckets, ConstLabels: o.ConstLabels,
-		}, labels(label))
+		}, []string{label, "server"})
 	}
 	desc := func(name, help string, label ...string) *prometheus.Desc {
 		return prometheus.NewDesc(name, help, label, o.ConstLabels)
@@ -106,10 +92,10 @@ func New(opts *Options) *Metrics {
 	m.waits = histogram("mcppool_wait_duration_seconds", "How long calls waited, by what for.", "what")
 	m.connects = histogram("mcppool_connect_duration_seconds", "How long connects took, by how they ended.", "outcome")
 	m.calls = histogram("mcppool_call_duration_seconds", "How long servers took for tool calls, by how they ended.", "outcome")
-	m.breaker = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "mcppool_breaker_changes_total", ConstLabels: o.ConstLabels,
+	m.backoff = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "mcppool_backoff_changes_total", ConstLabels: o.ConstLabels,
 		Help: "How often a failing server was held off, tried or trusted again, by the new state.",
-	}, labels("state"))
+	}, []string{"state", "server"})
 
 	m.sessions = desc("mcppool_sessions", "Sessions that are not closed, by state.", "state")
 	m.kept = desc("mcppool_kept_sessions", "Sessions that calls can find.")
@@ -136,17 +122,17 @@ func (m *Metrics) Attach(pool *mcppool.Pool) { m.pool.Store(pool) }
 // attached; see [mcppool.MergeTraces] for more than one Trace.
 func (m *Metrics) Trace() *mcppool.Trace {
 	return &mcppool.Trace{
-		WaitEnd: func(_ context.Context, from mcppool.Origin, what mcppool.WaitFor, took time.Duration, _ error) {
-			m.observe(m.waits, string(what), from.Server, took)
+		WaitEnd: func(_ context.Context, i mcppool.WaitEndInfo) {
+			m.observe(m.waits, string(i.For), i.Origin, i.Took)
 		},
-		ConnectEnd: func(_ context.Context, from mcppool.Origin, done mcppool.ConnectDone) {
-			m.observe(m.connects, connectOutcome(done.Err), from.Server, done.Took)
+		ConnectEnd: func(_ context.Context, i mcppool.ConnectEndInfo) {
+			m.observe(m.connects, connectOutcome(i.Err), i.Origin, i.Took)
 		},
-		CallEnd: func(_ context.Context, from mcppool.Origin, _ string, done mcppool.CallDone) {
-			m.observe(m.calls, string(done.Outcome), from.Server, done.Took)
+		CallEnd: func(_ context.Context, i mcppool.CallEndInfo) {
+			m.observe(m.calls, string(i.Outcome), i.Origin, i.Took)
 		},
-		BreakerChanged: func(server string, state mcppool.BreakerState, _ time.Duration) {
-			m.breaker.WithLabelValues(m.labels(string(state), server)...).Inc()
+		BackoffChanged: func(_ context.Context, i mcppool.BackoffChangedInfo) {
+			m.backoff.WithLabelValues(string(i.State), m.server(i.Origin)).Inc()
 		},
 	}
 }
@@ -162,26 +148,22 @@ func connectOutcome(err error) string {
 	}
 }
 
-func (m *Metrics) observe(h *prometheus.HistogramVec, first, server string, took time.Duration) {
-	h.WithLabelValues(m.labels(first, server)...).Observe(took.Seconds())
+func (m *Metrics) observe(h *prometheus.HistogramVec, first string, from mcppool.Origin, took time.Duration) {
+	h.WithLabelValues(first, m.server(from)).Observe(took.Seconds())
 }
 
-// labels are the values of what the Trace feeds.
-func (m *Metrics) labels(first, server string) []string {
-	if m.serverName == nil {
-		return []string{first}
-	}
-	// A value that isn't UTF-8 would panic.
-	name := strings.ToValidUTF8(m.serverName(server), "�")
+// server is the label of what the Trace feeds.
+func (m *Metrics) server(from mcppool.Origin) string {
+	name := strings.ToValidUTF8(from.ServerName(), "�") // another value would panic
 	m.serversMu.Lock()
 	defer m.serversMu.Unlock()
 	if _, known := m.servers[name]; !known {
 		if m.maxServers >= 0 && len(m.servers) >= m.maxServers {
-			return []string{first, OtherServers}
+			return OtherServers
 		}
 		m.servers[name] = struct{}{}
 	}
-	return []string{first, name}
+	return name
 }
 
 // Describe implements [prometheus.Collector].
@@ -189,7 +171,7 @@ func (m *Metrics) Describe(ch chan<- *prometheus.Desc) {
 	m.waits.Describe(ch)
 	m.connects.Describe(ch)
 	m.calls.Describe(ch)
-	m.breaker.Describe(ch)
+	m.backoff.Describe(ch)
 	for _, d := range []*prometheus.Desc{
 		m.sessions, m.kept, m.idle, m.borrowed, m.spares, m.processes, m.waiting,
 		m.begun, m.opened, m.failures, m.closed, m.ended, m.sent, m.received,
@@ -204,7 +186,7 @@ func (m *Metrics) Collect(ch chan<- prometheus.Metric) {
 	m.waits.Collect(ch)
 	m.connects.Collect(ch)
 	m.calls.Collect(ch)
-	m.breaker.Collect(ch)
+	m.backoff.Collect(ch)
 	pool := m.pool.Load()
 	if pool == nil {
 		return

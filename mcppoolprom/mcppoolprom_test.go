@@ -9,7 +9,6 @@ import (
 	"os"
 	"regexp"
 	"strconv"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -224,7 +223,6 @@ func TestMetricsFollowTheConventions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := mcppoolprom.New(&mcppoolprom.Options{
 			ConstLabels: prometheus.Labels{"pool": "main"},
-			ServerName:  func(label string) string { return label },
 		})
 		live(t, newPool(t, m, mcppool.Options{Backoff: mcppool.Backoff{Failures: 1}}))
 		problems, err := testutil.GatherAndLint(registry(t, m))
@@ -233,7 +231,7 @@ func TestMetricsFollowTheConventions(t *testing.T) {
 	})
 }
 
-func TestLabelsHoldNoScopeSessionToolOrServer(t *testing.T) {
+func TestLabelsHoldNoScopeSessionOrTool(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := mcppoolprom.New(nil)
 		p := newPool(t, m, mcppool.Options{Backoff: mcppool.Backoff{Failures: 1}})
@@ -243,7 +241,7 @@ func TestLabelsHoldNoScopeSessionToolOrServer(t *testing.T) {
 		for _, f := range families {
 			for _, metric := range f.GetMetric() {
 				for _, l := range metric.GetLabel() {
-					require.Contains(t, []string{"outcome", "reason", "state", "what"}, l.GetName())
+					require.Contains(t, []string{"outcome", "reason", "server", "state", "what"}, l.GetName())
 				}
 			}
 		}
@@ -254,7 +252,6 @@ func TestServersBeyondTheBoundShareAName(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := mcppoolprom.New(&mcppoolprom.Options{
 			MaxServers: 2,
-			ServerName: func(label string) string { return label[:strings.LastIndexByte(label, '-')] },
 		})
 		p := newPool(t, m, mcppool.Options{})
 		for _, command := range []string{"one", "two", "three", "four", "one", "bad\xffbytes"} {
@@ -266,8 +263,8 @@ func TestServersBeyondTheBoundShareAName(t *testing.T) {
 
 func TestServerNameThatIsNoTextDoesNotBreakTheScrape(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := mcppoolprom.New(&mcppoolprom.Options{MaxServers: -1, ServerName: func(string) string { return "bad\xff" }})
-		require.NoError(t, call(t.Context(), newPool(t, m, mcppool.Options{}), "srv", "s", "ok"))
+		m := mcppoolprom.New(&mcppoolprom.Options{MaxServers: -1})
+		require.NoError(t, call(t.Context(), newPool(t, m, mcppool.Options{}), "bad\xff", "s", "ok"))
 		require.Equal(t, map[string]uint64{"bad�": 1}, callsByServer(t, m))
 	})
 }
@@ -353,17 +350,12 @@ func TestReadmeListsEveryMetric(t *testing.T) {
 }
 
 func BenchmarkCallEnd(b *testing.B) {
-	for name, opts := range map[string]*mcppoolprom.Options{
-		"plain":  nil,
-		"server": {ServerName: func(label string) string { return label }},
-	} {
-		b.Run(name, func(b *testing.B) {
-			end := mcppoolprom.New(opts).Trace().CallEnd
-			done := mcppool.CallDone{Took: time.Millisecond, Outcome: mcppool.OutcomeOK}
-			b.ReportAllocs()
-			for b.Loop() {
-				end(context.Background(), mcppool.Origin{Server: "srv-0123456789ab"}, "t", done)
-			}
-		})
+	end := mcppoolprom.New(nil).Trace().CallEnd
+	info := mcppool.CallEndInfo{
+		Origin: mcppool.Origin{Server: "srv-0123456789ab"}, Tool: "t", Took: time.Millisecond, Outcome: mcppool.OutcomeOK,
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		end(context.Background(), info)
 	}
 }

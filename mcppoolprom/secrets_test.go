@@ -35,7 +35,7 @@ type life struct {
 
 func newLife(t *testing.T) *life {
 	t.Helper()
-	l := &life{metrics: mcppoolprom.New(&mcppoolprom.Options{ServerName: func(label string) string { return label }})}
+	l := &life{metrics: mcppoolprom.New(nil)}
 	pool := newRealPool(t, l.metrics, mcppool.Options{MaxSessions: 1, Backoff: mcppool.Backoff{Failures: 2, Initial: time.Minute}})
 	l.Life = telemetrytest.Life{T: t, Pool: pool, Caller: l}
 	return l
@@ -84,12 +84,12 @@ func TestNoSecretOfAChildGoesOut(t *testing.T) {
 		}
 	}
 	count := func(of, outcome string, srv mcppool.Server) string {
-		return fmt.Sprintf(`mcppool_%s_duration_seconds_count{outcome="%s",server="%s"}`, of, outcome, srv)
+		return fmt.Sprintf(`mcppool_%s_duration_seconds_count{outcome="%s",server="%s"}`, of, outcome, mcppool.Origin{Server: srv.String()}.ServerName())
 	}
 	l.requireFull(
 		count("call", "ok", srv), count("call", "tool error", srv), count("call", "rpc error", srv), count("call", "timeout", srv),
 		count("call", "lost", srv), count("connect", "failed", failing), count("connect", "failed", missing),
-		fmt.Sprintf(`mcppool_breaker_changes_total{server="%s",state="open"}`, failing),
+		fmt.Sprintf(`mcppool_backoff_changes_total{server="%s",state="waiting"}`, mcppool.Origin{Server: failing.String()}.ServerName()),
 		`mcppool_sessions_closed_total{reason="lru"}`, `mcppool_sessions_closed_total{reason="one-shot"}`,
 		`mcppool_sessions_closed_total{reason="crashed"}`, `mcppool_sessions_closed_total{reason="timeout"}`,
 	)
@@ -100,6 +100,6 @@ func TestNoSecretOfAServerOverHTTPGoesOut(t *testing.T) {
 	closed := l.UseWeb()
 	l.requireFull(
 		`mcppool_calls_total{outcome="ok"}`, `mcppool_calls_total{outcome="rpc error"}`, `mcppool_connect_failures_total`,
-		fmt.Sprintf(`mcppool_connect_duration_seconds_count{outcome="failed",server="%s"}`, closed),
+		fmt.Sprintf(`mcppool_connect_duration_seconds_count{outcome="failed",server="%s"}`, mcppool.Origin{Server: closed.String()}.ServerName()),
 	)
 }

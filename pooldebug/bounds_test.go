@@ -33,21 +33,21 @@ func TestWhatAPageRemembersIsBounded(t *testing.T) {
 	long := errors.New(strings.Repeat("x", 1<<20))
 	for i := range 5000 {
 		from := mcppool.Origin{SessionID: fmt.Sprintf("pool-%d", i), Server: fmt.Sprintf("server-%d", i)}
-		trace.ProcessStarted(t.Context(), from, 1)
-		trace.SessionOpened(from, false)
+		trace.ProcessStarted(t.Context(), mcppool.ProcessStartedInfo{Origin: from, PID: 1})
+		trace.SessionOpened(t.Context(), mcppool.SessionOpenedInfo{Origin: from})
 		if i%2 == 0 { // the others seem to connect for ever
-			trace.ConnectEnd(t.Context(), from, mcppool.ConnectDone{Took: time.Millisecond})
+			trace.ConnectEnd(t.Context(), mcppool.ConnectEndInfo{Origin: from, Took: time.Millisecond})
 		}
-		trace.BreakerChanged(from.Server, mcppool.BreakerOpen, time.Second)
+		trace.BackoffChanged(t.Context(), mcppool.BackoffChangedInfo{Origin: mcppool.Origin{Server: from.Server}, State: mcppool.BackoffWaiting, Pause: time.Second})
 		for range 3 {
-			trace.CallEnd(t.Context(), from, long.Error(), mcppool.CallDone{Outcome: mcppool.OutcomeOther, Err: long})
+			trace.CallEnd(t.Context(), mcppool.CallEndInfo{Origin: from, Tool: long.Error(), Outcome: mcppool.OutcomeOther, Err: long})
 		}
 		if i%2 == 0 {
-			trace.SessionClosed(from, mcppool.ReasonIdle, time.Second)
+			trace.SessionClosed(t.Context(), mcppool.SessionClosedInfo{Origin: from, Reason: mcppool.ReasonIdle, Lived: time.Second})
 		}
 	}
 	require.Equal(t, pooldebug.Remembered{
-		Open: 1024, Closed: 128, Connecting: 1024, Breakers: 100, Calls: 256, Events: 256,
+		Open: 1024, Closed: 128, Connecting: 1024, Backoffs: 100, Calls: 256, Events: 256,
 	}, page.Remembered())
 	got := ask(t, page, "limit=100000")
 	require.Len(t, got.Sessions, 128, "open ones are the pool's to tell of")
@@ -62,15 +62,15 @@ func TestATimelineReachesFarBackHoweverManyCallsThereAre(t *testing.T) {
 	page := pooldebug.New(nil)
 	trace := page.Trace()
 	from := mcppool.Origin{SessionID: "pool-1", Server: "s"}
-	trace.SessionOpened(from, false)
+	trace.SessionOpened(t.Context(), mcppool.SessionOpenedInfo{Origin: from})
 	for i := range 10_000 {
-		done := mcppool.CallDone{Outcome: mcppool.OutcomeOK, Took: time.Microsecond}
+		done := mcppool.CallEndInfo{Origin: from, Tool: "t", Outcome: mcppool.OutcomeOK, Took: time.Microsecond}
 		if i%2 == 1 {
 			done.Outcome = mcppool.OutcomeOther
 		}
-		trace.CallEnd(t.Context(), from, "t", done)
+		trace.CallEnd(t.Context(), done)
 	}
-	trace.SessionClosed(from, mcppool.ReasonIdle, time.Second)
+	trace.SessionClosed(t.Context(), mcppool.SessionClosedInfo{Origin: from, Reason: mcppool.ReasonIdle, Lived: time.Second})
 	n := 0
 	spans := ask(t, page, "").Sessions[0].Spans
 	for _, s := range spans {
@@ -85,9 +85,9 @@ func TestACallCostsLittleAndNoMemory(t *testing.T) {
 	page := pooldebug.New(nil)
 	trace := page.Trace()
 	from := mcppool.Origin{SessionID: "pool-1", Server: "s"}
-	trace.SessionOpened(from, false)
+	trace.SessionOpened(t.Context(), mcppool.SessionOpenedInfo{Origin: from})
 	call := func() {
-		trace.CallEnd(context.Background(), from, "tool", mcppool.CallDone{Took: time.Millisecond, Outcome: mcppool.OutcomeOK})
+		trace.CallEnd(context.Background(), mcppool.CallEndInfo{Origin: from, Tool: "tool", Took: time.Millisecond, Outcome: mcppool.OutcomeOK})
 	}
 	for range 1000 {
 		call() // the rings are full
@@ -99,11 +99,11 @@ func BenchmarkTraceOfACall(b *testing.B) {
 	page := pooldebug.New(nil)
 	trace := page.Trace()
 	from := mcppool.Origin{SessionID: "pool-1", Server: "s"}
-	trace.SessionOpened(from, false)
-	done := mcppool.CallDone{Took: time.Millisecond, Outcome: mcppool.OutcomeOK}
+	trace.SessionOpened(b.Context(), mcppool.SessionOpenedInfo{Origin: from})
+	done := mcppool.CallEndInfo{Origin: from, Tool: "t", Took: time.Millisecond, Outcome: mcppool.OutcomeOK}
 	b.ReportAllocs()
 	for b.Loop() {
-		trace.CallEnd(b.Context(), from, "tool", done)
+		trace.CallEnd(b.Context(), done)
 	}
 }
 
@@ -144,7 +144,7 @@ func TestASessionThatIsClosingIsCountedOnce(t *testing.T) {
 	require.NoError(t, s.call(t, named("a"), "one", "t"))
 	// The page hears of the end before the pool has forgotten the session.
 	id := ask(t, s.page, "").Sessions[0].ID
-	trace.SessionClosed(mcppool.Origin{SessionID: id}, mcppool.ReasonIdle, time.Second)
+	trace.SessionClosed(t.Context(), mcppool.SessionClosedInfo{Origin: mcppool.Origin{SessionID: id}, Reason: mcppool.ReasonIdle, Lived: time.Second})
 	got := ask(t, s.page, "q=nothing")
 	require.Equal(t, 1, got.Total)
 	got = ask(t, s.page, "")

@@ -22,15 +22,15 @@ func TestAConnectIsTheStartOfAProcessAndAHandshake(t *testing.T) {
 			begun := time.Now()
 			for range processes {
 				time.Sleep(time.Second)
-				trace.ProcessStarted(t.Context(), from, 1)
+				trace.ProcessStarted(t.Context(), mcppool.ProcessStartedInfo{Origin: from, PID: 1})
 			}
 			time.Sleep(3 * time.Second)
 			if err == nil {
-				trace.SessionOpened(from, false)
+				trace.SessionOpened(t.Context(), mcppool.SessionOpenedInfo{Origin: from})
 			}
-			trace.ConnectEnd(t.Context(), from, mcppool.ConnectDone{Took: time.Since(begun), Err: err})
+			trace.ConnectEnd(t.Context(), mcppool.ConnectEndInfo{Origin: from, Took: time.Since(begun), Err: err})
 			if err == nil {
-				trace.SessionClosed(from, mcppool.ReasonIdle, 0)
+				trace.SessionClosed(t.Context(), mcppool.SessionClosedInfo{Origin: from, Reason: mcppool.ReasonIdle, Lived: 0})
 			}
 		}
 		connect("web", 0, nil)
@@ -72,7 +72,7 @@ func TestASessionThatConnectsTellsSinceWhenItsProcessRuns(t *testing.T) {
 		require.Equal(t, "connecting", got.State)
 		require.Zero(t, got.Running)
 		time.Sleep(time.Second)
-		page.Trace().ProcessStarted(t.Context(), mcppool.Origin{SessionID: got.ID}, 1)
+		page.Trace().ProcessStarted(t.Context(), mcppool.ProcessStartedInfo{Origin: mcppool.Origin{SessionID: got.ID}, PID: 1})
 		at := time.Now().UnixMilli()
 		time.Sleep(time.Second)
 		require.Equal(t, at, ask(t, page, "").Sessions[0].Running)

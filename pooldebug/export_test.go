@@ -3,7 +3,7 @@ package pooldebug
 import "net/url"
 
 // Remembered is how much a page remembers.
-type Remembered struct{ Open, Closed, Connecting, Breakers, Calls, Lines, Events int }
+type Remembered struct{ Open, Closed, Connecting, Backoffs, Calls, Lines, Events int }
 
 // Remembered counts what a page remembers.
 func (p *Page) Remembered() Remembered {
@@ -13,7 +13,7 @@ func (p *Page) Remembered() Remembered {
 		panic("bug: tracks are neither open nor closed")
 	}
 	return Remembered{
-		Open: p.open, Closed: len(p.closed), Connecting: len(p.running), Breakers: len(p.breakers),
+		Open: p.open, Closed: len(p.closed), Connecting: len(p.running), Backoffs: len(p.backoffs),
 		Calls: len(p.calls.all), Lines: len(p.output.lines.all), Events: len(p.events.all),
 	}
 }

@@ -165,7 +165,7 @@ type Snapshot struct {
 		Buckets            []uint32
 	}
 	Bounds   []float64
-	Servers  []struct{ Server, Name, Breaker string }
+	Servers  []struct{ Server, Name, Backoff string }
 	Sessions []Session
 	Matching int
 	Total    int

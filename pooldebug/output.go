@@ -1,6 +1,7 @@
 package pooldebug
 
 import (
+	"context"
 	"time"
 
 	"github.com/mcppool/mcppool"
@@ -52,10 +53,12 @@ func (o *output) takes(session string, now int64) bool {
 	return true
 }
 
-func (p *Page) stderr(from mcppool.Origin, line string) { p.wrote(kindStderr, levelInfo, from, line) }
+func (p *Page) stderr(_ context.Context, i mcppool.StderrInfo) {
+	p.wrote(kindStderr, levelInfo, i.Origin, i.Line)
+}
 
-func (p *Page) junk(from mcppool.Origin, line string, _ int) {
-	p.wrote(kindJunk, levelWarn, from, line)
+func (p *Page) junk(_ context.Context, i mcppool.JunkInfo) {
+	p.wrote(kindJunk, levelWarn, i.Origin, i.Line)
 }
 
 func (p *Page) wrote(kind string, l level, from mcppool.Origin, line string) {

@@ -26,12 +26,12 @@ func TestAServerThatWritesWithoutEndPushesNothingElseOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		page := pooldebug.New(nil)
 		trace := page.Trace()
-		trace.SessionOpened(mcppool.Origin{SessionID: "pool-1", Server: "s"}, false)
+		trace.SessionOpened(t.Context(), mcppool.SessionOpenedInfo{Origin: mcppool.Origin{SessionID: "pool-1", Server: "s"}})
 		for range 100 {
 			for i := range 400 {
 				from := mcppool.Origin{SessionID: fmt.Sprint("pool-", i%4), Server: "s"}
-				trace.Stderr(from, "a line")
-				trace.Junk(from, "another", i)
+				trace.Stderr(t.Context(), mcppool.StderrInfo{Origin: from, Line: "a line"})
+				trace.Junk(t.Context(), mcppool.JunkInfo{Origin: from, Line: "another", Total: i})
 			}
 			time.Sleep(time.Second)
 		}
@@ -46,16 +46,16 @@ func TestALineIsSeenBesideAServerThatWritesWithoutEnd(t *testing.T) {
 		page := pooldebug.New(nil)
 		trace := page.Trace()
 		for range 1000 {
-			trace.Stderr(mcppool.Origin{SessionID: "pool-1"}, "again")
+			trace.Stderr(t.Context(), mcppool.StderrInfo{Origin: mcppool.Origin{SessionID: "pool-1"}, Line: "again"})
 		}
-		trace.Stderr(mcppool.Origin{SessionID: "pool-2"}, "out of memory")
+		trace.Stderr(t.Context(), mcppool.StderrInfo{Origin: mcppool.Origin{SessionID: "pool-2"}, Line: "out of memory"})
 		got := ask(t, page, "")
 		require.Equal(t, map[string]int{"stderr": 5}, told(got))
 		require.Equal(t, 996, got.LeftOut)
 		last := got.Events[4]
 		require.Equal(t, "pool-2 out of memory", last.Session+" "+last.Text)
 		time.Sleep(time.Second)
-		trace.Stderr(mcppool.Origin{SessionID: "pool-1"}, strings.Repeat("x", 4096))
+		trace.Stderr(t.Context(), mcppool.StderrInfo{Origin: mcppool.Origin{SessionID: "pool-1"}, Line: strings.Repeat("x", 4096)})
 		got = ask(t, page, "")
 		require.Equal(t, map[string]int{"stderr": 6}, told(got))
 		require.Less(t, len(got.Events[5].Text), 1024)
@@ -67,5 +67,5 @@ func TestALineThatIsLeftOutCostsNoMemory(t *testing.T) {
 	trace := page.Trace()
 	from := mcppool.Origin{SessionID: "pool-1"}
 	line := strings.Repeat("x", 4096)
-	require.Less(t, testing.AllocsPerRun(10_000, func() { trace.Stderr(from, line) }), 1.0)
+	require.Less(t, testing.AllocsPerRun(10_000, func() { trace.Stderr(t.Context(), mcppool.StderrInfo{Origin: from, Line: line}) }), 1.0)
 }

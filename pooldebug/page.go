@@ -74,7 +74,7 @@ type Page struct {
 	open     int               // tracks of open sessions
 	closed   []*track          // recently closed ones, the oldest first
 	running  map[string]int64  // by session that is being connected: since when its process runs
-	breakers map[string]mcppool.BreakerState
+	backoffs map[string]mcppool.BackoffState
 	lastSeq  uint64
 	calls    ring[event]
 	output   output
@@ -89,7 +89,7 @@ func New(opts *Options) *Page {
 		origin:   http.NewCrossOriginProtection(),
 		tracks:   make(map[string]*track),
 		running:  make(map[string]int64),
-		breakers: make(map[string]mcppool.BreakerState),
+		backoffs: make(map[string]mcppool.BackoffState),
 		calls:    ring[event]{max: maxEvents},
 		output:   output{lines: ring[event]{max: maxLines}},
 		events:   ring[event]{max: maxEvents},

@@ -87,65 +87,65 @@ func (p *Page) Trace() *mcppool.Trace {
 		CallEnd:        p.callEnd,
 		SessionOpened:  p.sessionOpened,
 		SessionClosed:  p.sessionClosed,
-		BreakerChanged: p.breakerChanged,
+		BackoffChanged: p.backoffChanged,
 		Junk:           p.junk,
 		Stderr:         p.stderr,
 	}
 }
 
-func (p *Page) waitEnd(_ context.Context, from mcppool.Origin, what mcppool.WaitFor, took time.Duration, err error) {
-	if what == mcppool.WaitConnect {
+func (p *Page) waitEnd(_ context.Context, i mcppool.WaitEndInfo) {
+	if i.For == mcppool.WaitConnect {
 		return // the connect itself is measured
 	}
 	now := time.Now().UnixNano()
-	e := event{at: now, kind: "gave up waiting", level: levelWarn, session: from.SessionID, server: from.Server, took: took}
-	if err != nil {
-		e.text = string(what) + ": " + cut(err.Error(), maxText)
+	e := event{at: now, kind: "gave up waiting", level: levelWarn, session: i.SessionID, server: i.Server, took: i.Took}
+	if i.Err != nil {
+		e.text = string(i.For) + ": " + cut(i.Err.Error(), maxText)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.series.at(now).hist[latencyQueue].add(took)
-	if err != nil {
+	p.series.at(now).hist[latencyQueue].add(i.Took)
+	if i.Err != nil {
 		p.tellLocked(&p.events, e)
 	}
 }
 
 // processStarted splits a connect in the start of its process and the handshake.
 // Of two processes the second counts: the first was only asked for its era.
-func (p *Page) processStarted(_ context.Context, from mcppool.Origin, _ int) {
+func (p *Page) processStarted(_ context.Context, i mcppool.ProcessStartedInfo) {
 	now := time.Now().UnixNano()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if _, again := p.running[from.SessionID]; again || len(p.running) < maxOpen {
-		p.running[from.SessionID] = now
+	if _, again := p.running[i.SessionID]; again || len(p.running) < maxOpen {
+		p.running[i.SessionID] = now
 	}
 }
 
-func (p *Page) connectEnd(_ context.Context, from mcppool.Origin, done mcppool.ConnectDone) {
+func (p *Page) connectEnd(_ context.Context, i mcppool.ConnectEndInfo) {
 	now := time.Now().UnixNano()
-	s := span{begin: now - int64(done.Took), end: now, kind: spanConnect, n: 1}
-	e := event{at: now, kind: "start failed", level: levelBad, session: from.SessionID, server: from.Server, took: done.Took}
-	if done.Err != nil {
+	s := span{begin: now - int64(i.Took), end: now, kind: spanConnect, n: 1}
+	e := event{at: now, kind: "start failed", level: levelBad, session: i.SessionID, server: i.Server, took: i.Took}
+	if i.Err != nil {
 		s.kind = spanConnectFailed
-		e.text = cut(done.Err.Error(), maxText)
-		if errors.Is(done.Err, context.Canceled) {
+		e.text = cut(i.Err.Error(), maxText)
+		if errors.Is(i.Err, context.Canceled) {
 			e.kind, e.level, e.text = "start given up", levelWarn, ""
 		}
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.series.at(now).hist[latencyConnect].add(done.Took)
-	if ran := p.running[from.SessionID]; ran >= s.begin {
+	p.series.at(now).hist[latencyConnect].add(i.Took)
+	if ran := p.running[i.SessionID]; ran >= s.begin {
 		s.ran = ran
 	}
-	delete(p.running, from.SessionID)
-	t := p.tracks[from.SessionID]
-	if done.Err != nil {
+	delete(p.running, i.SessionID)
+	t := p.tracks[i.SessionID]
+	if i.Err != nil {
 		p.tellLocked(&p.events, e)
 		if t == nil {
 			// It never opened, so that nobody will tell of its close.
 			p.series.at(now).counts[countClosed]++
-			t = &track{id: from.SessionID, server: from.Server, begun: s.begin, spare: done.Spare, lastErr: e.text}
+			t = &track{id: i.SessionID, server: i.Server, begun: s.begin, spare: i.Spare, lastErr: e.text}
 			t.spans.max = maxSpans
 			p.tracks[t.id] = t
 			p.closeLocked(t, now, e.kind)
@@ -157,32 +157,32 @@ func (p *Page) connectEnd(_ context.Context, from mcppool.Origin, done mcppool.C
 	}
 }
 
-func (p *Page) callEnd(_ context.Context, from mcppool.Origin, tool string, done mcppool.CallDone) {
+func (p *Page) callEnd(_ context.Context, i mcppool.CallEndInfo) {
 	now := time.Now().UnixNano()
-	s := span{begin: now - int64(done.Took), end: now, kind: spanCall, n: 1}
+	s := span{begin: now - int64(i.Took), end: now, kind: spanCall, n: 1}
 	e := event{
-		at: now, kind: string(done.Outcome), level: levelGood, session: from.SessionID, server: from.Server,
-		tool: cut(tool, maxName), took: done.Took,
+		at: now, kind: string(i.Outcome), level: levelGood, session: i.SessionID, server: i.Server,
+		tool: cut(i.Tool, maxName), took: i.Took,
 	}
-	if done.Outcome != mcppool.OutcomeOK {
+	if i.Outcome != mcppool.OutcomeOK {
 		s.kind = spanFailed
 		e.level = levelBad
-		if done.Outcome == mcppool.OutcomeToolError || done.Outcome == mcppool.OutcomeCancelled || done.Outcome == mcppool.OutcomeNotSent {
+		if i.Outcome == mcppool.OutcomeToolError || i.Outcome == mcppool.OutcomeCancelled || i.Outcome == mcppool.OutcomeNotSent {
 			e.level = levelWarn
 		}
-		if done.Err != nil {
-			e.text = cut(done.Err.Error(), maxText)
+		if i.Err != nil {
+			e.text = cut(i.Err.Error(), maxText)
 		}
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	sl := p.series.at(now)
 	sl.counts[countCalls]++
-	sl.hist[latencyCall].add(done.Took)
+	sl.hist[latencyCall].add(i.Took)
 	if s.kind == spanFailed {
 		sl.counts[countFailed]++
 	}
-	if t := p.tracks[from.SessionID]; t != nil {
+	if t := p.tracks[i.SessionID]; t != nil {
 		t.calls++
 		if e.text != "" {
 			t.lastErr = e.text
@@ -207,10 +207,10 @@ func (t *track) add(s span, gap int64) {
 	last.kind = max(last.kind, s.kind)
 }
 
-func (p *Page) sessionOpened(from mcppool.Origin, spare bool) {
+func (p *Page) sessionOpened(_ context.Context, i mcppool.SessionOpenedInfo) {
 	now := time.Now().UnixNano()
-	e := event{at: now, kind: "opened", session: from.SessionID, server: from.Server}
-	if spare {
+	e := event{at: now, kind: "opened", session: i.SessionID, server: i.Server}
+	if i.Spare {
 		e.text = "spare"
 	}
 	p.mu.Lock()
@@ -220,15 +220,15 @@ func (p *Page) sessionOpened(from mcppool.Origin, spare bool) {
 	if p.open >= maxOpen {
 		return
 	}
-	t := &track{id: from.SessionID, server: from.Server, begun: now, spare: spare, spans: ring[span]{max: maxSpans}}
+	t := &track{id: i.SessionID, server: i.Server, begun: now, spare: i.Spare, spans: ring[span]{max: maxSpans}}
 	p.tracks[t.id] = t
 	p.open++
 }
 
-func (p *Page) sessionClosed(from mcppool.Origin, why mcppool.CloseReason, lived time.Duration) {
+func (p *Page) sessionClosed(_ context.Context, i mcppool.SessionClosedInfo) {
 	now := time.Now().UnixNano()
-	e := event{at: now, kind: "closed", session: from.SessionID, server: from.Server, text: string(why), took: lived}
-	switch why {
+	e := event{at: now, kind: "closed", session: i.SessionID, server: i.Server, text: string(i.Reason), took: i.Lived}
+	switch i.Reason {
 	case mcppool.ReasonCrashed, mcppool.ReasonTimeout, mcppool.ReasonWedged, mcppool.ReasonLeaked, mcppool.ReasonPanicked:
 		e.level = levelWarn
 	}
@@ -236,9 +236,9 @@ func (p *Page) sessionClosed(from mcppool.Origin, why mcppool.CloseReason, lived
 	defer p.mu.Unlock()
 	p.series.at(now).counts[countClosed]++
 	p.tellLocked(&p.events, e)
-	if t := p.tracks[from.SessionID]; t != nil && t.ended == 0 {
+	if t := p.tracks[i.SessionID]; t != nil && t.ended == 0 {
 		p.open--
-		p.closeLocked(t, now, string(why))
+		p.closeLocked(t, now, string(i.Reason))
 	}
 }
 
@@ -253,17 +253,17 @@ func (p *Page) closeLocked(t *track, now int64, reason string) {
 	}
 }
 
-func (p *Page) breakerChanged(server string, state mcppool.BreakerState, pause time.Duration) {
+func (p *Page) backoffChanged(_ context.Context, i mcppool.BackoffChangedInfo) {
 	now := time.Now().UnixNano()
-	e := event{at: now, kind: "breaker " + string(state), level: levelWarn, server: server, took: pause}
+	e := event{at: now, kind: "backoff " + string(i.State), level: levelWarn, server: i.Server, took: i.Pause}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
-	case state == mcppool.BreakerClosed:
+	case i.State == mcppool.BackoffOver:
 		e.level = levelGood
-		delete(p.breakers, server)
-	case len(p.breakers) < maxServers || p.breakers[server] != "":
-		p.breakers[server] = state
+		delete(p.backoffs, i.Server)
+	case len(p.backoffs) < maxServers || p.backoffs[i.Server] != "":
+		p.backoffs[i.Server] = i.State
 	}
 	p.tellLocked(&p.events, e)
 }

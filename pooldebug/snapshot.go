@@ -88,7 +88,7 @@ type serverInfo struct {
 	Busy     int    `json:"busy"`
 	Spares   int    `json:"spares"`
 	Calls    uint64 `json:"calls"` // of the open sessions
-	Breaker  string `json:"breaker,omitempty"`
+	Backoff  string `json:"backoff,omitempty"`
 }
 
 type sessionInfo struct {
@@ -318,11 +318,11 @@ func (p *Page) addRecorded(s *snapshot, servers map[string]*serverInfo, since ui
 		}
 		spans[i] = t.spans.appendTo(nil)
 	}
-	for label, state := range p.breakers {
+	for label, state := range p.backoffs {
 		if servers[label] == nil {
 			servers[label] = &serverInfo{Server: clean(label)}
 		}
-		servers[label].Breaker = string(state)
+		servers[label].Backoff = string(state)
 	}
 	if since < p.lastSeq {
 		events = p.output.lines.appendTo(p.events.appendTo(p.calls.appendTo(nil)))

@@ -181,13 +181,15 @@ func TestVariablesAreReplaced(t *testing.T) {
 func TestEntriesOfAFileCanBeEdited(t *testing.T) {
 	opts := env()
 	opts.Edit = func(e *toolbox.Entry) {
-		e.Server.Exclusive = e.ID == "browser"
+		if e.ID == "browser" {
+			e.Server.Policy.Mode = mcppool.Exclusive
+		}
 		e.Timeout = time.Minute
 		e.ID = "another"
 	}
 	c := parse(t, `{"mcpServers": {"browser": {"command": "b"}, "other": {"command": "o"}}}`, opts)
 	require.Equal(t, []toolbox.Entry{
-		{ID: "browser", Name: "browser", Timeout: time.Minute, Server: mcppool.Server{Command: "b", Exclusive: true}},
+		{ID: "browser", Name: "browser", Timeout: time.Minute, Server: mcppool.Server{Command: "b", Policy: mcppool.Policy{Mode: mcppool.Exclusive}}},
 		{ID: "other", Name: "other", Timeout: time.Minute, Server: mcppool.Server{Command: "o"}},
 	}, c.Entries)
 }

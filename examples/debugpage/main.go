@@ -110,7 +110,7 @@ func talk(ctx context.Context, pool *mcppool.Pool, chat string) {
 		return
 	}
 	servers := []mcppool.Server{
-		{Command: self, Env: map[string]string{serveEnv: "browser"}, Spares: 1},
+		{Command: self, Env: map[string]string{serveEnv: "browser"}, Policy: mcppool.Policy{Spares: 1}},
 		{Command: self, Env: map[string]string{serveEnv: "notes"}},
 	}
 	broken := mcppool.Server{Command: self, Env: map[string]string{serveEnv: "broken"}}

@@ -42,7 +42,7 @@ func dialPool(ctx context.Context, t target) (session, error) {
 // dialPoolShared makes calls overlap on the one session.
 func dialPoolShared(ctx context.Context, t target) (session, error) {
 	server := poolServer(t)
-	server.Shared, server.Concurrent = true, true
+	server.Policy = mcppool.Policy{Mode: mcppool.Shared, Concurrent: true}
 	return connectPool(ctx, server)
 }
 

@@ -128,19 +128,19 @@ func TestThePageInABrowser(t *testing.T) {
 	})
 
 	t.Run("has no button for a server without sessions", func(t *testing.T) {
-		s.page.Trace().BreakerChanged("held", mcppool.BreakerOpen, time.Second)
+		s.page.Trace().BackoffChanged(t.Context(), mcppool.BackoffChangedInfo{Origin: mcppool.Origin{Server: "held"}, State: mcppool.BackoffWaiting, Pause: time.Second})
 		shown := `[...document.querySelectorAll("#servers tbody tr")].map((tr) => tr.cells[6].innerText + tr.querySelector("button").checkVisibility()).join()`
 		b.Wait(shown + ` === "held offfalse,true"`)
-		s.page.Trace().BreakerChanged("held", mcppool.BreakerClosed, 0)
+		s.page.Trace().BackoffChanged(t.Context(), mcppool.BackoffChangedInfo{Origin: mcppool.Origin{Server: "held"}, State: mcppool.BackoffOver})
 	})
 
 	t.Run("draws a connect in two parts", func(t *testing.T) {
 		trace, from := s.page.Trace(), mcppool.Origin{SessionID: "pool-x", Server: "s"}
-		trace.ProcessStarted(t.Context(), from, 1)
-		trace.SessionOpened(from, false)
-		trace.ConnectEnd(t.Context(), from, mcppool.ConnectDone{Took: 20 * time.Second})
-		trace.CallEnd(t.Context(), from, "t", mcppool.CallDone{Outcome: mcppool.OutcomeOK})
-		trace.SessionClosed(from, mcppool.ReasonIdle, time.Second)
+		trace.ProcessStarted(t.Context(), mcppool.ProcessStartedInfo{Origin: from, PID: 1})
+		trace.SessionOpened(t.Context(), mcppool.SessionOpenedInfo{Origin: from})
+		trace.ConnectEnd(t.Context(), mcppool.ConnectEndInfo{Origin: from, Took: 20 * time.Second})
+		trace.CallEnd(t.Context(), mcppool.CallEndInfo{Origin: from, Tool: "t", Outcome: mcppool.OutcomeOK})
+		trace.SessionClosed(t.Context(), mcppool.SessionClosedInfo{Origin: from, Reason: mcppool.ReasonIdle, Lived: time.Second})
 		both := `.includes(": start of the process 20 s, handshake ")`
 		for _, part := range []string{"start", "connect"} {
 			b.Wait(`document.querySelector('` + row("pool-x") + ` rect.` + part + ` title')?.textContent` + both)
@@ -157,14 +157,14 @@ func TestThePageInABrowser(t *testing.T) {
 	t.Run("shows what servers write, and hides it", func(t *testing.T) {
 		b.Wait(text("#left-out") + ` === ""`)
 		from := mcppool.Origin{SessionID: "pool-y", Server: "s"}
-		s.page.Trace().Stderr(from, "  stderr: "+hostile)
+		s.page.Trace().Stderr(t.Context(), mcppool.StderrInfo{Origin: from, Line: "  stderr: " + hostile})
 		lines := `document.querySelectorAll("#events .of-output").length`
 		b.Wait(lines + ` === 1`)
 		b.Wait(text("#events .of-output .text") + ".startsWith(`stderr: \"><img src=x onerror=`)")
 		b.Wait(text("#events .of-output .text") + ".includes(`\u241b[31m\ufffd`)")
 		b.Wait(`document.title === "mcppool" && !document.querySelector("main img, main script")`)
 		for range 2000 {
-			s.page.Trace().Junk(from, "no message", 1)
+			s.page.Trace().Junk(t.Context(), mcppool.JunkInfo{Origin: from, Line: "no message", Total: 1})
 		}
 		b.Wait(text("#left-out") + `.match(/^1,99\d lines of output left out$/)`)
 		b.Wait(text("#events") + `.includes("no message")`)

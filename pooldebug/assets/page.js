@@ -228,7 +228,7 @@ function drawServers(s) {
     setText(r.cells.says, [srv.name, srv.version].filter(Boolean).join(" "));
     for (const k of ["sessions", "busy", "spares", "calls"]) setText(r.cells[k], num(srv[k]));
     if (r.close) r.close.hidden = !srv.sessions; // one that is held off may have none
-    setText(r.cells.state, {"open": "held off", "half-open": "on trial"}[srv.breaker] || "");
+    setText(r.cells.state, {"waiting": "held off", "trying": "on trial"}[srv.backoff] || "");
     return r;
   });
   keep(byId("servers").tBodies[0], rows.map((r) => r.tr));
