@@ -23,6 +23,10 @@ func (st *State) Join(w *Want, now Moment) (*Session, *Place, error) {
 		st.arrivals++
 		w.arrived = st.arrivals
 	}
+	if s := st.orphanOf(w); s != nil { // those in its line came before, and are about to move
+		st.borrow(s, 1)
+		return s, s.turns.Take(w.arrived), nil
+	}
 	if st.queueIsFull() && st.wouldWait(w, now) {
 		return nil, nil, st.busy(LimitWaiting, st.limits.MaxWaiting)
 	}

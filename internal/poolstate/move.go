@@ -26,7 +26,7 @@ func (st *State) Proceed(p *Place, now Moment) (*Session, *Place, error) {
 		case !s.stale.Load():
 			s.turns.Accept(p)
 			return s, nil, nil
-		case s.cause != nil || s.Lost() || s.turns.Overlap:
+		case isClosed(s.killed) || s.Lost() || s.turns.Overlap:
 			return s, nil, nil // it sees that for itself, and leaves: the others wait for that
 		}
 		s.turns.PutBack(p)
@@ -38,10 +38,20 @@ func (st *State) Proceed(p *Place, now Moment) (*Session, *Place, error) {
 // orphan has those who stand in line for s, which was unlinked, moved on.
 func (st *State) orphan(s *Session, now Moment) {
 	s.turns.Hold()
-	if s.turns.Len() > 0 && s.cause == nil && s.status < Closing {
+	if (s.turns.Len() > 0 || s.turns.Pending()) && s.cause == nil && s.status < Closing {
 		st.orphans = append(st.orphans, s)
 		st.stir(now)
 	}
+}
+
+// orphanOf returns the session that w would have shared and whose line can't move yet.
+func (st *State) orphanOf(w *Want) *Session {
+	for _, s := range st.orphans { // for as long as it takes a caller to look that was called
+		if s.Key == w.key() && !s.oneShot && s.cause == nil && s.status < Closing && !s.turns.Overlap {
+			return s
+		}
+	}
+	return nil
 }
 
 // moveLines moves on those who stand in line for what was unlinked.

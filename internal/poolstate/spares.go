@@ -106,8 +106,8 @@ func (st *State) takeSpare(w *Want, now Moment) *Session {
 	if g == nil || w.Remote {
 		return nil
 	}
-	for i := len(g.spares) - 1; i >= 0; i-- {
-		if s := g.spares[i]; s.Lost() {
+	for _, s := range slices.Backward(g.spares) {
+		if s.Lost() {
 			st.Unlink(s, Crashed, now)
 		}
 	}
