@@ -6,7 +6,7 @@ package poolstate
 // left idle sessions are ended, where that lets them start. See [State.Actions].
 
 // stir notes that somebody who waits may have to be looked at.
-func (st *State) stir(now Moment) { st.stirred = max(st.stirred, now) }
+func (st *State) stir(now Moment) { st.stirred, st.futile = max(st.stirred, now), false }
 
 // dispatch does what an event has changed for those who wait.
 func (st *State) dispatch() {

@@ -64,15 +64,6 @@ func (st *State) settleLeft(s *Session, place *Place, now Moment) {
 	}
 }
 
-// needed reports whether the end of s, which is idle, may let another start.
-func (st *State) needed(s *Session) bool {
-	if st.queue.Len() == 0 {
-		return false
-	}
-	l := st.limits.MaxProcesses
-	return l > 0 && st.tally.processes >= l || s.Group.tally.queued > 0 || s.scope != nil && s.scope.tally.queued > 0
-}
-
 // betweenTurns replaces a session that still has borrowers when it is due, or has kept
 // others waiting for long: with calls that never pause it would never be idle. One
 // whose calls take turns is replaced between two of them, and those in line move on to
@@ -86,7 +77,7 @@ func (st *State) betweenTurns(s *Session, place *Place, now Moment) {
 		s.betweenTurns = true
 		st.recycle(s, now)
 		s.betweenTurns = false
-	case st.keepsWaiting(s, now):
+	case now >= s.looked+burst/20 && st.keepsWaiting(s, now):
 		st.Unlink(s, Evicted, now)
 	}
 }

@@ -94,6 +94,7 @@ type State struct {
 	pace     fairqueue.Pace            // at which they get one
 	round    uint64                    // in which places are promised
 
+	futile  bool   // nobody in the queue may start because of what is idle
 	stirred Moment // of the last event after which those who wait are to be looked at; zero for none
 	actions []Action
 	wakes   Moment // when Expire is called next; zero when nobody has asked for it

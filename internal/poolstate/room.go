@@ -10,6 +10,7 @@ import "time"
 // makeRoom ends spares and idle sessions for those in the queue, in their order.
 func (st *State) makeRoom(now Moment) {
 	st.round++
+	st.futile = false
 	served := 0
 	for q := range st.queue.All { // which an end doesn't change: it is an event of its own
 		if st.idle.Len()+st.spares.Len()+st.warming.Len() == 0 {
@@ -22,6 +23,23 @@ func (st *State) makeRoom(now Moment) {
 			served++
 		}
 	}
+	st.futile = served == 0
+}
+
+// needed reports whether s, which has become idle, may let another start. It takes no
+// walk: where others are idle already that could make room at the limit for all, and
+// didn't, those who wait do so at another limit.
+func (st *State) needed(s *Session) bool {
+	if !s.process || st.queue.Len() == 0 {
+		return false
+	}
+	return !st.futile && st.limits.MaxProcesses > 0 || st.neededNearby(s)
+}
+
+// neededNearby reports whether others wait for a place of the server or the scope of s.
+func (st *State) neededNearby(s *Session) bool {
+	return st.perServer(s.Group) > 0 && s.Group.tally.queued > 0 ||
+		st.limits.MaxPerScope > 0 && s.scope != nil && s.scope.tally.queued > 0
 }
 
 // roomFor sees to it that q may start once what is ending is gone, and keeps a place
@@ -159,6 +177,7 @@ func (st *State) keepsWaiting(s *Session, now Moment) bool {
 	if !s.process || st.queue.Len() == 0 {
 		return false
 	}
+	s.looked = now
 	st.round++
 	for q := range st.queue.All {
 		lacks := st.lacking(q)

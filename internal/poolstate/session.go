@@ -85,6 +85,7 @@ type Session struct {
 	calls        uint64
 	recycleAt    Moment // when it is too old; zero for never
 	idle         idle.Entry[*Session]
+	looked       Moment                    // when it last looked whether it keeps others waiting
 	patient      Moment                    // in the queue, until when it lets busy ones go on
 	place        *fairqueue.Item[*Session] // in the queue; nil when it isn't
 
