@@ -286,6 +286,9 @@ func (p *Pool) startError(ctx context.Context, c *conn, err error) error {
 		return config
 	case !errors.As(err, &start):
 		start = &StartError{Phase: "connect", Err: err}
+	default:
+		own := *start // which Dial may return again
+		start = &own
 	}
 	start.Server = c.label
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {

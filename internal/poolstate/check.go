@@ -74,9 +74,11 @@ func (c *checker) group(d Digest, g *Group) error {
 		}
 	}
 	c.warming += warming
-	switch sharing := c.sharing(g); {
+	switch sharing, exclusive := c.policies(g); {
 	case warming != g.warming.Len():
 		return fmt.Errorf("%d spares are starting, should be %d", g.warming.Len(), warming)
+	case exclusive != g.exclusive:
+		return fmt.Errorf("%d sessions are exclusive, should be %d", g.exclusive, exclusive)
 	case sharing != g.sharing:
 		return fmt.Errorf("%d sessions are shared, should be %d", g.sharing, sharing)
 	case !server.same(&g.tally):
@@ -87,13 +89,16 @@ func (c *checker) group(d Digest, g *Group) error {
 	return nil
 }
 
-func (c *checker) sharing(g *Group) (n int) {
+func (c *checker) policies(g *Group) (sharing, exclusive int) {
 	for s := range g.members {
 		if s.shared {
-			n++
+			sharing++
+		}
+		if s.policy.Exclusive {
+			exclusive++
 		}
 	}
-	return n
+	return sharing, exclusive
 }
 
 func (t *tally) same(other *tally) bool {
@@ -284,7 +289,7 @@ func (st *State) reached(s *Session) (full []*tally) {
 		}
 	}
 	add(&st.tally, st.limits.MaxProcesses)
-	if s.Group.exclusive {
+	if s.Group.exclusive > 0 {
 		add(&s.Group.tally, 1)
 	} else {
 		add(&s.Group.tally, st.limits.MaxPerServer)

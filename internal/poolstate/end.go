@@ -182,6 +182,9 @@ func (st *State) Closed(s *Session, now Moment) {
 	if s.shared {
 		s.Group.sharing--
 	}
+	if s.policy.Exclusive {
+		s.Group.exclusive--
+	}
 	st.counts.Open--
 	st.closes[s.reason]++
 	st.placeFree(now)

@@ -78,7 +78,7 @@ func (st *State) wouldWait(w *Want, now Moment) bool {
 	if w.Remote || st.heldOff(w, now) != nil || st.spareFor(g, sc) != nil {
 		return false
 	}
-	full, _ := st.full(g, sc)
+	full, _ := st.fullFor(w, g, sc)
 	return full != LimitNone
 }
 
@@ -127,7 +127,7 @@ func (st *State) begin(w *Want, now Moment) (*Session, error) {
 	g := st.groupFor(w)
 	full := LimitNone
 	if !w.Remote {
-		full, _ = st.full(g, st.scopes[w.key().Scope])
+		full, _ = st.fullFor(w, g, st.scopes[w.key().Scope])
 	}
 	s := st.newSession(g, w, now)
 	st.assign(s, w)
@@ -142,12 +142,10 @@ func (st *State) begin(w *Want, now Moment) (*Session, error) {
 // groupFor returns the group of w's server; one that is new isn't in the map yet,
 // since a refusal is to leave nothing behind.
 func (st *State) groupFor(w *Want) *Group {
-	g := st.groups[w.Server]
-	if g == nil {
-		g = &Group{Digest: w.Server, members: make(map[*Session]struct{})}
+	if g := st.groups[w.Server]; g != nil {
+		return g
 	}
-	g.exclusive = w.Exclusive
-	return g
+	return &Group{Digest: w.Server, members: make(map[*Session]struct{})}
 }
 
 func (st *State) newSession(g *Group, w *Want, now Moment) *Session {
@@ -160,8 +158,8 @@ func (st *State) newSession(g *Group, w *Want, now Moment) *Session {
 		Opened:  now,
 		killed:  make(chan struct{}),
 		process: !w.Remote,
-		policy:  w.Policy,
 	}
+	s.setPolicy(w.Policy)
 	s.turns.Of = s
 	s.idle.Value, s.inGroup.Value, s.inScope.Value, s.inState.Value, s.starting.Value = s, s, s, s, s
 	g.members[s] = struct{}{}
@@ -171,10 +169,21 @@ func (st *State) newSession(g *Group, w *Want, now Moment) *Session {
 	return s
 }
 
+// setPolicy has s kept as the call says that opens it.
+func (s *Session) setPolicy(p Policy) {
+	if s.policy.Exclusive {
+		s.Group.exclusive--
+	}
+	s.policy = p
+	if p.Exclusive {
+		s.Group.exclusive++
+	}
+}
+
 // assign gives s its key and policy, and makes it known to calls if it is to be kept.
 func (st *State) assign(s *Session, w *Want) {
 	s.Key = w.key()
-	s.policy = w.Policy
+	s.setPolicy(w.Policy)
 	s.shared = w.Shared
 	s.refill = w.Spares > 0
 	s.turns.Overlap = w.Concurrent

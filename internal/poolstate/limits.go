@@ -98,10 +98,18 @@ func (st *State) full(g *Group, sc *scope) (Limit, int) {
 
 // perServer is how many processes g may have; 0 or less is no limit.
 func (st *State) perServer(g *Group) int {
-	if g.exclusive {
+	if g.exclusive > 0 {
 		return 1
 	}
 	return st.limits.MaxPerServer
+}
+
+// fullFor is full for a session that w would begin.
+func (st *State) fullFor(w *Want, g *Group, sc *scope) (Limit, int) {
+	if w.Exclusive && g.tally.processes > 0 {
+		return LimitServer, 1
+	}
+	return st.full(g, sc)
 }
 
 // Limits returns the limits as they are now.

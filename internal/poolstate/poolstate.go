@@ -126,7 +126,7 @@ type Group struct {
 
 	members   map[*Session]struct{}
 	tally     tally
-	exclusive bool
+	exclusive int // sessions that want to be the only one
 	idle      list.List[*Session]
 	shared    []*Session          // the linked ones, when the server is shared
 	sharing   int                 // and with those that aren't linked any more

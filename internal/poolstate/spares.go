@@ -36,7 +36,7 @@ func (st *State) beginSpare(w *Want, now Moment) (*Session, error) {
 		return nil, err
 	}
 	g := st.groupFor(w)
-	if full, value := st.full(g, nil); full != LimitNone {
+	if full, value := st.fullFor(w, g, nil); full != LimitNone {
 		return nil, st.busy(full, value)
 	}
 	s := st.newSession(g, w, now)
