@@ -142,15 +142,6 @@ func calledTo(w *poolstate.Place) <-chan struct{} {
 	return w.Called()
 }
 
-func isClosed(ch <-chan struct{}) bool {
-	select {
-	case <-ch:
-		return true
-	default:
-		return false
-	}
-}
-
 // usable looks at c right before it is used: by then it may have been killed,
 // replaced or lost, and the caller may be late or its configuration changed.
 func (c *conn) usable(b *borrower) error {

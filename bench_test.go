@@ -121,11 +121,11 @@ func BenchmarkHandOver(b *testing.B) {
 	ctx := b.Context()
 	var took []time.Duration
 	for b.Loop() {
-		first, err := p.Acquire(ctx, typical, "s")
+		first, err := p.Acquire(ctx, typical, mcppool.Borrow{Scope: "s"})
 		require.NoError(b, err)
 		has := make(chan time.Time)
 		go func() {
-			next, err := p.Acquire(ctx, typical, "s")
+			next, err := p.Acquire(ctx, typical, mcppool.Borrow{Scope: "s"})
 			has <- time.Now()
 			if err == nil {
 				next.Release()

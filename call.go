@@ -125,17 +125,37 @@ type callEnd struct {
 	how outcome
 }
 
-// current is the call that a session is busy with.
+// current is what a session is busy with.
 type current struct {
 	mu    sync.Mutex // protects the fields below
-	tool  string     // empty when it is idle; of overlapping calls, the last
+	n     int        // requests under way
+	tool  string     // that is being called, of several the last; empty when none is
 	since moment
 }
 
-func (c *current) set(tool string, since moment) {
+// begin is the beginning of a request; tool is empty when it calls none.
+func (c *current) begin(tool string, now moment) {
 	c.mu.Lock()
-	c.tool, c.since = tool, since
+	c.n++
+	if tool != "" {
+		c.tool, c.since = tool, now
+	}
 	c.mu.Unlock()
+}
+
+// end is the end of one.
+func (c *current) end() {
+	c.mu.Lock()
+	if c.n--; c.n == 0 {
+		c.tool, c.since = "", 0
+	}
+	c.mu.Unlock()
+}
+
+func (c *current) underWay() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.n > 0
 }
 
 func (c *current) get() (tool string, since moment) {
@@ -148,8 +168,8 @@ func (c *current) get() (tool string, since moment) {
 func (c *conn) call(ctx context.Context, req *mcp.CallToolRequest, call *Call) (res *mcp.CallToolResult, err error, done callEnd) {
 	t := &c.pool.trace
 	begun := c.pool.now()
-	c.current.set(call.Tool, begun)
-	defer c.current.set("", 0)
+	c.current.begin(call.Tool, begun)
+	defer c.current.end()
 	if t.CallBegin != nil {
 		t.CallBegin(ctx, CallBeginInfo{c.borrowedOrigin(), call.Tool})
 	}
@@ -174,6 +194,11 @@ func (c *conn) call(ctx context.Context, req *mcp.CallToolRequest, call *Call) (
 		})
 	}
 	return res, err, done
+}
+
+// endedByLoss reports whether ctx is that of a Do of c and ended with the connection.
+func (c *conn) endedByLoss(ctx context.Context) bool {
+	return c.st.Lost() && errors.Is(context.Cause(ctx), ErrSessionLost)
 }
 
 // end turns the error of a request into the caller's, and says what becomes of
@@ -201,7 +226,7 @@ func (c *conn) end(ctx context.Context, op string, err error) (error, callEnd) {
 		}
 	case errors.Is(err, ErrServerClosed): // a Check that was asked right before the send
 		done = callEnd{ReasonServerClosed, outcomeClosed}
-	case ctx.Err() != nil:
+	case ctx.Err() != nil && !c.endedByLoss(ctx):
 		err = ctx.Err()
 		why := ReasonTimeout
 		done.how = outcomeTimeout

@@ -1,8 +1,11 @@
 package mcppool
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
+	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
@@ -52,6 +55,19 @@ func isNotSent(err error) bool {
 // of a server that is alive.
 func isConnectionError(err error) bool { return httpconn.IsLost(err) }
 
+// Requester is a [Client] that can make any request of the protocol, for the methods
+// of [Session] besides tools. The default one can.
+type Requester interface {
+	Client
+	// Request makes one request, whose params are a JSON object or nil, and returns
+	// its result undecoded. Its errors are as those of CallTool.
+	Request(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error)
+	// Info is what the server said of itself when it connected, in the form that
+	// the older revisions of the protocol have for it; nil when it isn't known. It
+	// isn't changed.
+	Info() *mcp.InitializeResult
+}
+
 // Prober is implemented by a [Client] that knows a cheap way to find out whether
 // its server answers. An error means that it doesn't. Without it, a page of tools
 // is asked for.
@@ -68,7 +84,7 @@ func (c *conn) ask(ctx context.Context) error {
 	case err == nil:
 		return nil
 	case c.st.Lost() || isConnectionError(err):
-		return c.lostError(err)
+		return c.lostError(publicError(c.server.redact, err))
 	default:
 		return ctx.Err() // if that is nil, the server has answered
 	}
@@ -90,21 +106,15 @@ func (c *conn) callTool(ctx context.Context, req *mcp.CallToolRequest, call *Cal
 	if d, ok := c.client.(*defaultClient); ok {
 		return d.callTool(ctx, req, call, id)
 	}
-	return c.client.CallTool(ctx, *req)
+	res, err := c.client.CallTool(ctx, *req)
+	return res, publicError(c.server.redact, err)
 }
 
 // defaultClient is a connection of internal/mcpconn or internal/httpconn as a
-// [Client]. What it inherits makes it an [Informer] and, but for the errors, a
-// [FullClient].
+// [Requester].
 type defaultClient struct {
-	connection
-	redact *redact.Redactor
-}
-
-// connection is one with the typed requests of a server's offers.
-type connection interface {
 	rpc.Conn
-	FullClient
+	redact *redact.Redactor
 }
 
 // dialDefault is the default of [Options.Dial].
@@ -112,7 +122,7 @@ func (p *Pool) dialDefault(ctx context.Context, of *conn) (Client, error) {
 	c := &defaultClient{redact: of.server.redact}
 	cfg := rpc.Config{
 		Era:            rpc.Era(of.srv.Protocol),
-		ClientInfo:     p.opts.clientInfo(),
+		ClientInfo:     p.opts.ClientInfo,
 		Hurry:          of.hurry,
 		Handlers:       p.handlersOf(of),
 		UnknownContent: unknownContent,
@@ -120,25 +130,30 @@ func (p *Pool) dialDefault(ctx context.Context, of *conn) (Client, error) {
 	}
 	var err error
 	if of.srv.IsHTTP() {
-		c.connection, err = httpconn.Dial(ctx, httpconn.Config{URL: of.srv.URL, Header: of.srv.Header, Web: &p.web, Config: cfg})
+		c.Conn, err = httpconn.Dial(ctx, httpconn.Config{
+			URL: of.srv.URL, Header: of.srv.Header, Web: &p.web, MaxMessageSize: p.opts.maxMessage(), Config: cfg,
+		})
 	} else {
-		c.connection, err = mcpconn.Dial(ctx, p.childConfig(ctx, of, cfg))
+		c.Conn, err = mcpconn.Dial(ctx, p.childConfig(ctx, of, cfg))
 	}
 	if err != nil {
-		return nil, c.error(err)
+		return nil, publicError(c.redact, err)
 	}
 	return c, nil
 }
 
 func (p *Pool) childConfig(ctx context.Context, of *conn, common rpc.Config) mcpconn.Config {
 	srv, secrets := &of.srv, of.server.redact
+	secrets.Inherit(childenv.Inherited(p.opts.InheritEnv, srv.Env))
 	cfg := mcpconn.Config{
 		Config:  common,
 		Command: srv.Command, Args: srv.Args, Dir: srv.Dir,
 		Env:  childenv.Build(p.opts.InheritEnv, srv.Env),
 		Eras: &p.eras, EraKey: of.server.command,
-		MaxMessageSize: p.opts.maxMessageSize(),
-		CloseTimeout:   p.opts.closeTimeout(),
+		MaxMessageSize: p.opts.maxMessage(),
+		CloseTimeout:   p.opts.CloseTimeout,
+		Grace:          p.opts.CloseGrace,
+		TermFirst:      srv.Policy.TermFirst,
 		Traffic:        &p.traffic,
 		OnJunk: func(line []byte, total int) {
 			if p.trace.Junk != nil {
@@ -166,8 +181,8 @@ func (c *defaultClient) callTool(ctx context.Context, req *mcp.CallToolRequest, 
 	if check := call.Check; check != nil {
 		r.Gate = func() error { return ask(check) }
 	}
-	res, err := c.connection.CallTool(ctx, r)
-	return res, c.error(err)
+	res, err := c.Conn.CallTool(ctx, r)
+	return res, publicError(c.redact, err)
 }
 
 // CallTool is callTool for those who know only [Client].
@@ -176,16 +191,55 @@ func (c *defaultClient) CallTool(ctx context.Context, req mcp.CallToolRequest) (
 }
 
 func (c *defaultClient) ListTools(ctx context.Context, req mcp.ListToolsRequest) (*mcp.ListToolsResult, error) {
-	list, err := c.connection.ListTools(ctx, req)
+	list, err := c.Conn.ListTools(ctx, req)
 	if err != nil {
-		return nil, c.error(err)
+		return nil, publicError(c.redact, err)
 	}
 	return &list.ListToolsResult, nil
 }
 
-func (c *defaultClient) Probe(ctx context.Context) error { return c.error(c.connection.Probe(ctx)) }
+// Request is that of the connection. What each era has its own way for, goes that way.
+func (c *defaultClient) Request(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
+	var err error
+	switch method {
+	case string(mcp.MethodSetLogLevel):
+		var req mcp.SetLevelRequest
+		if err = json.Unmarshal(params, &req.Params); err == nil {
+			err = c.SetLevel(ctx, req)
+		}
+	case string(mcp.MethodResourcesSubscribe):
+		var req mcp.SubscribeRequest
+		if err = json.Unmarshal(params, &req.Params); err == nil {
+			err = c.Subscribe(ctx, req)
+		}
+	case string(mcp.MethodResourcesUnsubscribe):
+		var req mcp.UnsubscribeRequest
+		if err = json.Unmarshal(params, &req.Params); err == nil {
+			err = c.Unsubscribe(ctx, req)
+		}
+	default:
+		res, err := c.Conn.Request(ctx, method, params)
+		return res, publicError(c.redact, err)
+	}
+	if err != nil {
+		return nil, publicError(c.redact, err)
+	}
+	return json.RawMessage("{}"), nil
+}
 
-func (c *defaultClient) Close() error { return c.error(c.connection.Close()) }
+func (c *defaultClient) Probe(ctx context.Context) error {
+	return publicError(c.redact, c.Conn.Probe(ctx))
+}
+
+// closeBy is Close with another end of the time for it.
+func (c *defaultClient) closeBy(deadline time.Time) error {
+	if child, ok := c.Conn.(*mcpconn.Conn); ok {
+		return publicError(c.redact, child.CloseBy(deadline))
+	}
+	return c.Close()
+}
+
+func (c *defaultClient) Close() error { return publicError(c.redact, c.Conn.Close()) }
 
 func (c *defaultClient) process() (pid int, stderr string) {
 	_, stderr, _ = c.death()
@@ -206,8 +260,9 @@ func cleanTail(r *redact.Redactor, stderr string) string {
 // configFields are the pool's names for those of internal/mcpconn.
 var configFields = map[string]string{"Dir": "Server.Dir", "Meta": "Call.Meta"}
 
-// error makes the errors of the connection the pool's, without secrets.
-func (c *defaultClient) error(err error) error {
+// publicError makes the errors of a connection the pool's, without secrets. Those of a
+// custom client are so already, but for the secrets.
+func publicError(r *redact.Redactor, err error) error {
 	if err == nil {
 		return nil // before the variables below, which go to the heap
 	}
@@ -216,20 +271,34 @@ func (c *defaultClient) error(err error) error {
 		start   *rpc.StartError
 		answer  *rpc.Error
 		notSent *rpc.NotSentError
+
+		itsAnswer  *RPCError
+		itsNotSent *notSentError
 	)
 	switch {
+	case errors.As(err, &itsAnswer):
+		clean := RPCError{Code: itsAnswer.Code, Message: r.Text(itsAnswer.Message), Data: r.JSON(itsAnswer.Data)}
+		if clean.Message == itsAnswer.Message && bytes.Equal(clean.Data, itsAnswer.Data) {
+			return err
+		}
+		return &clean
+	case errors.As(err, &itsNotSent):
+		if !r.Tells(itsNotSent.err) {
+			return err
+		}
+		return &notSentError{publicError(r, itsNotSent.err)}
 	case errors.As(err, &config):
-		return &ConfigError{Field: configFields[config.Field], Reason: c.redact.Text(config.Reason)}
+		return &ConfigError{Field: configFields[config.Field], Reason: r.Text(config.Reason)}
 	case errors.As(err, &start):
 		return &StartError{
-			Phase: start.Phase, Exit: start.Exit, Err: c.error(start.Err),
-			Stderr: cleanTail(c.redact, start.Stderr), Stdout: cleanTail(c.redact, start.Stdout),
+			Phase: start.Phase, Exit: start.Exit, Err: publicError(r, start.Err),
+			Stderr: cleanTail(r, start.Stderr), Stdout: cleanTail(r, start.Stdout),
 		}
 	case errors.As(err, &answer):
-		return &RPCError{Code: answer.Code, Message: c.redact.Piece(answer.Message, false), Data: c.redact.JSON(answer.Data)}
+		return &RPCError{Code: answer.Code, Message: r.Piece(answer.Message, false), Data: r.JSON(answer.Data)}
 	case errors.As(err, &notSent):
-		return &notSentError{c.redact.Error(notSent.Err)}
+		return &notSentError{r.Error(notSent.Err)}
 	default:
-		return c.redact.Error(err)
+		return r.Error(err)
 	}
 }

@@ -357,7 +357,7 @@ func TestManySessionsCloseAtTheSameTime(t *testing.T) {
 
 func TestCloseMayBeCalledFromWithinDo(t *testing.T) {
 	p := newPool(t, &fakes{}, nil)
-	require.NoError(t, p.Do(t.Context(), stdio, "s", func(ctx context.Context, s *mcppool.Session) error {
+	require.NoError(t, p.Do(t.Context(), stdio, mcppool.Borrow{Scope: "s"}, func(ctx context.Context, s *mcppool.Session) error {
 		return p.Close()
 	}))
 }

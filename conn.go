@@ -11,6 +11,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/mcppool/mcppool/internal/poolstate"
+	"github.com/mcppool/mcppool/internal/proc"
 	"github.com/mcppool/mcppool/internal/redact"
 )
 
@@ -33,10 +34,16 @@ type conn struct {
 	hurry  time.Time          // that caller's deadline; zero for none
 
 	// ready is closed once the connect has ended. Before that happens, either
-	// client is set, or connectErr is.
+	// client is set, or connectErr is. The goroutine of the connect alone touches
+	// the next two until then.
 	ready      chan struct{}
 	client     Client
+	lost       <-chan struct{} // client.Done()
 	connectErr error
+
+	watch sync.Once     // of over
+	ended chan struct{} // see over
+	gone  chan struct{} // closed once what there was of it is closed
 
 	// doubt is set while the server is asked whether it answers.
 	doubt     atomic.Pointer[doubt]
@@ -81,6 +88,7 @@ func (p *Pool) ownLocked(s *poolstate.Session, srv *Server, ctx context.Context)
 		label:  rec.label,
 		server: rec,
 		ready:  make(chan struct{}),
+		gone:   make(chan struct{}),
 	}
 	c.hurry, _ = ctx.Deadline()
 	c.began, c.cancel = context.WithCancel(context.WithoutCancel(ctx))
@@ -118,7 +126,7 @@ func (p *Pool) connect(c *conn) {
 	from, spare, oneShot, begun := c.borrowedOrigin(), c.st.Spare(), c.st.OneShot(), p.now()
 	ctx, cancel := c.began, c.cancel
 	p.mu.Unlock()
-	if d := p.opts.connectTimeout(); d > 0 {
+	if d := p.opts.ConnectTimeout; d > 0 {
 		bounded, stop := context.WithTimeout(ctx, d)
 		defer stop()
 		ctx = bounded
@@ -126,8 +134,8 @@ func (p *Pool) connect(c *conn) {
 	if p.trace.ConnectBegin != nil {
 		p.trace.ConnectBegin(ctx, ConnectBeginInfo{from, spare})
 	}
-	client, done, err := p.dial(ctx, c)
-	wanted := p.publish(c, client, done, err)
+	err := p.dial(ctx, c)
+	wanted := p.publish(c, err)
 	end := ConnectEndInfo{Origin: from, Spare: spare, Took: p.now() - begun, Info: c.infoToShow(), Err: err}
 	p.connected(ctx, end, oneShot, wanted)
 	close(c.ready)
@@ -139,15 +147,14 @@ func (p *Pool) connect(c *conn) {
 
 // publish makes the outcome of a connect known, and reports whether anybody wants it
 // still. When a close ties with the end of the connect, the close wins.
-func (p *Pool) publish(c *conn, client Client, done <-chan struct{}, err error) (wanted bool) {
+func (p *Pool) publish(c *conn, err error) (wanted bool) {
 	p.mu.Lock()
 	defer p.unlock()
 	c.began, c.cancel = nil, nil // their values were for this alone
 	now := p.now()
 	switch {
 	case err == nil:
-		c.client = client
-		wanted = p.state.Connected(c.st, done, now)
+		wanted = p.state.Connected(c.st, c.lost, now)
 	case isConfigError(err):
 		wanted = p.state.Refused(c.st, now)
 	default:
@@ -204,18 +211,57 @@ func (p *Pool) lost(c *conn) {
 func (p *Pool) closeConn(c *conn) {
 	var err error
 	if c.client != nil {
-		err = c.safely("Client.Close", c.client.Close)
+		err = publicError(c.server.redact, c.close())
 		p.explainDeath(c)
 	}
+	var left *proc.LeftError
+	if errors.As(err, &left) {
+		err = &LeftError{Server: c.label, PIDs: left.Pids, Err: left.Err}
+	}
 	p.mu.Lock()
+	if left != nil && len(p.left) < maxLeft {
+		p.left = append(p.left, err)
+	}
 	now := p.now()
 	why := CloseReason(c.st.Reason())
 	p.state.Closed(c.st, now)
+	close(c.gone)
 	p.unlock()
 	if c.client != nil && p.trace.SessionClosed != nil {
 		<-c.ready // the connect reports the opening, though c may be killed meanwhile
 		p.trace.SessionClosed(context.Background(), SessionClosedInfo{c.borrowedOrigin(), why, now - c.st.Opened, err})
 	}
+}
+
+// maxLeft bounds what is remembered of processes that couldn't be ended.
+const maxLeft = 64
+
+// close ends the connection, after BeforeClose.
+func (c *conn) close() error {
+	deadline := time.Now().Add(c.pool.opts.CloseTimeout)
+	err := c.beforeClose()
+	return errors.Join(err, c.safely("Client.Close", func() error {
+		if d, ok := c.client.(*defaultClient); ok {
+			return d.closeBy(deadline)
+		}
+		return c.client.Close()
+	}))
+}
+
+// beforeClose runs the caller's part of a close, if the server can take it.
+func (c *conn) beforeClose() error {
+	c.pool.mu.Lock()
+	why := CloseReason(c.st.Reason())
+	c.pool.mu.Unlock()
+	f := c.srv.Policy.BeforeClose
+	if f == nil || isClosed(c.lost) || why == ReasonWedged || c.current.underWay() {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), c.pool.opts.CloseGrace)
+	defer cancel()
+	l := &Session{&lease{p: c.pool, c: c, scope: c.st.Key.Scope, ours: true}}
+	defer l.Release()
+	return c.safely("Policy.BeforeClose", func() error { return f(ctx, l) })
 }
 
 // explainDeath replaces what Backoff knows of the death of c by what its client does.
@@ -232,9 +278,9 @@ func (p *Pool) explainDeath(c *conn) {
 // lostError says what is known of the end of the connection.
 func (c *conn) lostError(err error) error {
 	lost := &SessionLostError{Server: c.label, Err: err}
-	if c.st.Lost() {
+	if isClosed(c.lost) {
 		if why := c.safely("Client.Err", c.client.Err); why != nil {
-			lost.Err = why
+			lost.Err = publicError(c.server.redact, why)
 		}
 	}
 	if d, ok := c.client.(deathReporter); ok {
@@ -243,37 +289,64 @@ func (c *conn) lostError(err error) error {
 	return lost
 }
 
-// dial connects, and makes every failure one that says whose it is. It returns the
-// client and its Done.
-func (p *Pool) dial(ctx context.Context, c *conn) (client Client, done <-chan struct{}, err error) {
+// dial connects, sets what there is of the connection, and makes every failure one that
+// says whose it is.
+func (p *Pool) dial(ctx context.Context, c *conn) (err error) {
 	err = c.safely("Options.Dial", func() (err error) {
 		if p.opts.Dial == nil {
-			client, err = p.dialDefault(ctx, c)
+			c.client, err = p.dialDefault(ctx, c)
 			return err
 		}
-		client, err = p.opts.Dial(ctx, c.srv.clone()) // it may change what it gets
-		return c.server.redact.Error(err)
+		c.client, err = p.opts.Dial(ctx, c.srv.clone()) // it may change what it gets
+		return c.ownError(err)
 	})
 	switch {
 	case err != nil:
-	case client == nil:
+	case c.client == nil:
 		err = errors.New("Options.Dial returned no client")
 	default:
-		err = c.safely("Client.Done", func() error {
-			done = client.Done()
-			if i, ok := client.(Informer); ok {
-				c.info = i.Info()
-			}
-			return nil
-		})
-		if err != nil {
-			_ = c.safely("Client.Close", client.Close)
+		if err = p.greet(ctx, c); err != nil {
+			_ = c.safely("Client.Close", c.client.Close)
 		}
 	}
 	if err != nil {
-		return nil, nil, p.startError(ctx, c, err)
+		c.client = nil
+		return p.startError(ctx, c, err)
 	}
-	return client, done, nil
+	return nil
+}
+
+// ownError is the error of a custom Dial, without secrets: a StartError is a copy, since
+// the original may be returned for another server too.
+func (c *conn) ownError(err error) error {
+	var start *StartError
+	if !errors.As(err, &start) {
+		return c.server.redact.Error(err)
+	}
+	own, secrets := *start, c.server.redact
+	own.Stderr, own.Stdout, own.Err = secrets.Text(own.Stderr), secrets.Text(own.Stdout), secrets.Error(own.Err)
+	return &own
+}
+
+// greet is what comes of a connect once there is a client.
+func (p *Pool) greet(ctx context.Context, c *conn) error {
+	err := c.safely("Client.Done", func() error {
+		c.lost = c.client.Done()
+		if r, ok := c.client.(Requester); ok {
+			c.info = r.Info()
+		}
+		return nil
+	})
+	if err != nil || p.opts.AfterConnect == nil {
+		return err
+	}
+	l := &Session{&lease{p: p, c: c, scope: c.origin().Scope, ours: true}}
+	err = c.safely("Options.AfterConnect", func() error { return p.opts.AfterConnect(ctx, l) })
+	l.Release()
+	if why := l.lease.why; err == nil && why != "" {
+		err = fmt.Errorf("its session was given up in Options.AfterConnect: %s", why)
+	}
+	return c.server.redact.Error(err)
 }
 
 func (p *Pool) startError(ctx context.Context, c *conn, err error) error {
@@ -292,7 +365,7 @@ func (p *Pool) startError(ctx context.Context, c *conn, err error) error {
 	}
 	start.Server = c.label
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		start.Err = fmt.Errorf("no connection within %s", p.opts.connectTimeout())
+		start.Err = fmt.Errorf("no connection within %s", p.opts.ConnectTimeout)
 	}
 	return start
 }
@@ -301,5 +374,14 @@ func (p *Pool) startError(ctx context.Context, c *conn, err error) error {
 func (p *Pool) backoffChanged(a *poolstate.Action, state BackoffState) {
 	if p.trace.BackoffChanged != nil {
 		p.trace.BackoffChanged(context.Background(), BackoffChangedInfo{Origin{Server: a.Label}, state, a.Pause})
+	}
+}
+
+func isClosed(ch <-chan struct{}) bool {
+	select {
+	case <-ch:
+		return true
+	default:
+		return false
 	}
 }

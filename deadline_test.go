@@ -144,7 +144,7 @@ func TestCallWhoseContextIsOverStartsNothing(t *testing.T) { // B19
 			err := call(ctx, p, stdio, scope)
 			require.ErrorIs(t, err, context.Canceled)
 			require.True(t, mcppool.SafeToRetry(err))
-			require.ErrorIs(t, p.Do(ctx, stdio, scope, nil), context.Canceled)
+			require.ErrorIs(t, p.Do(ctx, stdio, mcppool.Borrow{Scope: scope}, nil), context.Canceled)
 		}
 		synctest.Wait()
 		require.Zero(t, p.Stats().Connects)

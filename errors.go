@@ -109,6 +109,32 @@ func (e *SessionLostError) Is(target error) bool { return target == ErrSessionLo
 
 func (e *SessionLostError) Unwrap() error { return e.Err }
 
+// LeftError is an error of [Pool.Close] and [Pool.Shutdown], and of a session's close
+// in [SessionClosedInfo]: processes that can't be ended, since they belong to another
+// user or hang in the kernel. The pool has given them up.
+type LeftError struct {
+	// Server is the label of the server (see [Server.String]).
+	Server string
+	// PIDs are the processes; none if it isn't known whether there are any.
+	PIDs []int
+	// Err is why they can't be ended, such as [syscall.EPERM]; nil if they were
+	// killed and aren't gone.
+	Err error
+}
+
+func (e *LeftError) Error() string {
+	text := "may have left processes behind"
+	if len(e.PIDs) > 0 {
+		text = "left processes behind: " + strings.Trim(fmt.Sprint(e.PIDs), "[]")
+	}
+	if e.Err != nil {
+		text += ": " + e.Err.Error()
+	}
+	return "mcppool: " + e.Server + " " + text
+}
+
+func (e *LeftError) Unwrap() error { return e.Err }
+
 // RPCError is a JSON-RPC error answer of the server. The session lives on.
 // errors.Is with mcp-go's sentinels, such as mcp.ErrMethodNotFound, works.
 type RPCError struct {

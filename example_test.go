@@ -54,7 +54,7 @@ func ExamplePool_Do() {
 	}
 	defer pool.Close()
 	database := mcppool.Server{Command: "database-server"}
-	err = pool.Do(context.Background(), database, mcppool.Scope("p1", "t1"), func(ctx context.Context, s *mcppool.Session) error {
+	err = pool.Do(context.Background(), database, mcppool.Borrow{Scope: mcppool.Scope("p1", "t1")}, func(ctx context.Context, s *mcppool.Session) error {
 		for _, tool := range []string{"begin", "insert", "commit"} { // nobody else's call comes in between
 			if _, err := s.CallTool(ctx, mcppool.Call{Tool: tool}); err != nil {
 				return err

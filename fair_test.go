@@ -220,7 +220,7 @@ func TestMaxWaitIsForAllLimitsThatACallerWaitsAt(t *testing.T) {
 		f := &fakes{connectTime: time.Minute, stubborn: true}
 		p := newPool(t, f, &mcppool.Options{Limits: mcppool.Limits{MaxProcesses: 1, MaxWait: 10 * time.Second}})
 		f.connectTime = 0
-		lease, err := p.Acquire(t.Context(), other(1), "s")
+		lease, err := p.Acquire(t.Context(), other(1), mcppool.Borrow{Scope: "s"})
 		require.NoError(t, err)
 		f.connectTime = time.Minute
 		c := after(func() error { return call(t.Context(), p, stdio, "s") })

@@ -67,5 +67,8 @@ func TestNamesOfServersLongGoneAreForgotten(t *testing.T) {
 		srv := mcppool.Server{Name: name, Command: "c", Args: []string{name}}
 		require.NoError(t, call(t.Context(), p, srv, ""))
 	}
+	require.Eventually(t, func() bool { return p.Stats().Open == 0 }, 10*time.Second, time.Millisecond)
+	srv := mcppool.Server{Name: "last", Command: "c"}
+	require.NoError(t, call(t.Context(), p, srv, ""))
 	require.LessOrEqual(t, mcppool.NamesKept(p), 200)
 }

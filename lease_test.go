@@ -19,7 +19,7 @@ func TestAcquireHoldsTheSessionUntilItIsReleased(t *testing.T) {
 		f := &fakes{}
 		p := newPool(t, f, nil)
 		start := time.Now()
-		s, err := p.Acquire(within(t, time.Minute), stdio, "s")
+		s, err := p.Acquire(within(t, time.Minute), stdio, mcppool.Borrow{Scope: "s"})
 		require.NoError(t, err)
 		require.NotEmpty(t, s.ID())
 		waits := after(func() error { return call(t.Context(), p, stdio, "s") })
@@ -42,7 +42,7 @@ func TestAcquireHoldsTheSessionUntilItIsReleased(t *testing.T) {
 func TestDiscardedSessionServesNobodyElse(t *testing.T) {
 	f := &fakes{}
 	p := newPool(t, f, nil)
-	s, err := p.Acquire(t.Context(), stdio, "s")
+	s, err := p.Acquire(t.Context(), stdio, mcppool.Borrow{Scope: "s"})
 	require.NoError(t, err)
 	s.Discard()
 	require.NoError(t, call(t.Context(), p, stdio, "s"))
@@ -51,7 +51,7 @@ func TestDiscardedSessionServesNobodyElse(t *testing.T) {
 
 func TestLeaseLearnsThatItsSessionWasClosed(t *testing.T) {
 	p := newPool(t, &fakes{}, nil)
-	s, err := p.Acquire(t.Context(), stdio, "s")
+	s, err := p.Acquire(t.Context(), stdio, mcppool.Borrow{Scope: "s"})
 	require.NoError(t, err)
 	defer s.Release()
 	p.CloseScope("s")
@@ -60,11 +60,125 @@ func TestLeaseLearnsThatItsSessionWasClosed(t *testing.T) {
 	require.ErrorIs(t, err, mcppool.ErrServerClosed)
 }
 
+func TestLeaseLearnsWhyItsSessionCannotBeUsedAnyMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakes{}
+		p := newPool(t, f, nil)
+		acquire := func() *mcppool.Session {
+			s, err := p.Acquire(t.Context(), stdio, mcppool.Borrow{Scope: "s"})
+			require.NoError(t, err)
+			require.NoError(t, s.Err())
+			return s
+		}
+		s := acquire()
+		done := s.Done()
+		synctest.Wait()
+		require.NotPanics(t, func() {
+			select {
+			case <-done:
+				panic("it is over")
+			default:
+			}
+		})
+		f.all()[0].die()
+		<-done
+		require.ErrorIs(t, s.Err(), mcppool.ErrSessionLost)
+		s.Release()
+		<-s.Done()
+
+		s = acquire()
+		p.CloseServer(stdio)
+		<-s.Done()
+		require.ErrorIs(t, s.Err(), mcppool.ErrServerClosed)
+		s.Release()
+		synctest.Wait()
+		<-s.Done()
+
+		s = acquire()
+		done = s.Done()
+		s.Release()
+		require.NoError(t, p.Close())
+		<-done // and no goroutine of it is left
+	})
+}
+
+func TestDoEndsTheCtxOfItsFuncWhenTheConnectionIsLost(t *testing.T) {
+	f := &fakes{}
+	p := newPool(t, f, nil)
+	err := p.Do(t.Context(), stdio, mcppool.Borrow{Scope: "s"}, func(ctx context.Context, _ *mcppool.Session) error {
+		f.all()[0].die()
+		<-ctx.Done()
+		return context.Cause(ctx)
+	})
+	require.ErrorIs(t, err, mcppool.ErrSessionLost)
+}
+
+func TestACallThatOutlivesItsBorrowOverlapsNobodysCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakes{call: slowCalls(time.Minute)}
+		p := newPool(t, f, nil)
+		var late <-chan error
+		begun := time.Now()
+		require.NoError(t, p.Do(t.Context(), stdio, mcppool.Borrow{Scope: "s"}, func(_ context.Context, s *mcppool.Session) error {
+			late = after(func() error { _, err := s.CallTool(t.Context(), mcppool.Call{Tool: "late"}); return err })
+			synctest.Wait()
+			return nil
+		}))
+		require.Zero(t, time.Since(begun))
+		require.NoError(t, call(t.Context(), p, stdio, "s"))
+		require.NoError(t, <-late)
+		require.Equal(t, 2*time.Minute, time.Since(begun))
+		require.False(t, f.all()[0].overlapped())
+	})
+}
+
+func TestDiscardEndsTheCallsThatAreUnderWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakes{call: slowCalls(time.Hour)}
+		p := newPool(t, f, nil)
+		s, err := p.Acquire(t.Context(), stdio, mcppool.Borrow{Scope: "s"})
+		require.NoError(t, err)
+		late := after(func() error { _, err := s.CallTool(t.Context(), mcppool.Call{Tool: "late"}); return err })
+		synctest.Wait()
+		begun := time.Now()
+		s.Discard()
+		require.Error(t, <-late)
+		require.Zero(t, time.Since(begun))
+	})
+}
+
+func TestCallOfAnotherScopeWithinABorrowIsRefused(t *testing.T) {
+	f := &fakes{}
+	p := newPool(t, f, nil)
+	s, err := p.Acquire(t.Context(), stdio, mcppool.Borrow{Scope: "s"})
+	require.NoError(t, err)
+	defer s.Release()
+	_, err = s.CallTool(t.Context(), mcppool.Call{Tool: "t", Scope: "other"})
+	var bad *mcppool.ConfigError
+	require.ErrorAs(t, err, &bad)
+	require.Equal(t, "Call.Scope", bad.Field)
+	for _, scope := range []string{"", "s"} {
+		_, err = s.CallTool(t.Context(), mcppool.Call{Tool: "t", Scope: scope})
+		require.NoError(t, err)
+	}
+	require.Equal(t, 2, f.all()[0].served())
+}
+
+func TestCheckOfABorrowIsAsked(t *testing.T) {
+	p := newPool(t, &fakes{}, nil)
+	no := mcppool.Borrow{Scope: "s", Check: func() bool { return false }}
+	_, err := p.Acquire(t.Context(), stdio, no)
+	require.ErrorIs(t, err, mcppool.ErrServerClosed)
+	_, err = p.ListTools(t.Context(), stdio, no)
+	require.ErrorIs(t, err, mcppool.ErrServerClosed)
+	require.ErrorIs(t, p.Do(t.Context(), stdio, no, nil), mcppool.ErrServerClosed)
+}
+
 func TestLeaseIsOfOneSessionAndEndsWithIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakes{call: slowCalls(time.Minute)}
 		p := newPool(t, f, nil)
-		s, err := p.Acquire(t.Context(), stdio, "s")
+		s, err := p.Acquire(t.Context(), stdio, mcppool.Borrow{Scope: "s"})
 		require.NoError(t, err)
 		_, err = s.CallTool(within(t, time.Second), mcppool.Call{Tool: "t"})
 		require.ErrorIs(t, err, context.DeadlineExceeded)
@@ -81,7 +195,7 @@ func TestLeaseThatIsDroppedIsReportedAndItsSessionReclaimed(t *testing.T) {
 	var book logbook
 	f := &fakes{}
 	p := newPool(t, f, &mcppool.Options{Logger: book.logger(slog.LevelError)})
-	_, err := p.Acquire(t.Context(), stdio, "s")
+	_, err := p.Acquire(t.Context(), stdio, mcppool.Borrow{Scope: "s"})
 	require.NoError(t, err)
 	require.Eventually(t, func() bool {
 		runtime.GC()
@@ -95,7 +209,7 @@ func TestLeaseThatIsDroppedIsReportedAndItsSessionReclaimed(t *testing.T) {
 func TestCheckThatSaysNoWithinABorrowClosesTheSession(t *testing.T) {
 	f := &fakes{}
 	p := newPool(t, f, nil)
-	err := p.Do(t.Context(), stdio, "s", func(ctx context.Context, l *mcppool.Session) error {
+	err := p.Do(t.Context(), stdio, mcppool.Borrow{Scope: "s"}, func(ctx context.Context, l *mcppool.Session) error {
 		_, err := l.CallTool(ctx, mcppool.Call{Tool: "t", Check: func() bool { return false }})
 		return err
 	})

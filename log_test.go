@@ -79,7 +79,7 @@ func TestLogTellsOfBorrowsAtDebugOfSessionsAtInfoAndOfTroubleAtWarn(t *testing.T
 		require.Contains(t, lines, `level=WARN msg="session was lost before it was used, and is replaced" reason=crashed`)
 		require.Contains(t, lines, `level=WARN msg="session closed" reason=crashed`)
 
-		s, err := p.Acquire(t.Context(), stdio, "s")
+		s, err := p.Acquire(t.Context(), stdio, mcppool.Borrow{Scope: "s"})
 		require.NoError(t, err)
 		s.Discard()
 		synctest.Wait()

@@ -356,14 +356,14 @@ func (w *modelWorld) call(s *modelStep, rec *modelCall) {
 		w.judge(rec, func() (*mcp.CallToolResult, error) { return p.CallTool(ctx, srv, w.toolCall(rec)) })
 	case stepList:
 		w.judge(rec, func() (*mcp.CallToolResult, error) {
-			_, err := p.ListTools(ctx, srv, rec.scope)
+			_, err := p.ListTools(ctx, srv, mcppool.Borrow{Scope: rec.scope})
 			return nil, err
 		})
 	case stepPrewarm:
 		w.judge(rec, func() (*mcp.CallToolResult, error) { return nil, p.Prewarm(ctx, srv, s.N) })
 	case stepDo:
 		w.judge(rec, func() (*mcp.CallToolResult, error) {
-			return nil, p.Do(ctx, srv, rec.scope, func(ctx context.Context, l *mcppool.Session) error {
+			return nil, p.Do(ctx, srv, mcppool.Borrow{Scope: rec.scope}, func(ctx context.Context, l *mcppool.Session) error {
 				w.hold(ctx, s, rec, l)
 				return nil
 			})
@@ -371,7 +371,7 @@ func (w *modelWorld) call(s *modelStep, rec *modelCall) {
 	case stepAcquire:
 		var l *mcppool.Session
 		w.judge(rec, func() (_ *mcp.CallToolResult, err error) {
-			l, err = p.Acquire(ctx, srv, rec.scope)
+			l, err = p.Acquire(ctx, srv, mcppool.Borrow{Scope: rec.scope})
 			w.mu.Lock()
 			rec.held = l != nil
 			w.mu.Unlock()

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mark3labs/mcp-go/client"
 	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/stretchr/testify/require"
@@ -18,9 +17,6 @@ import (
 	"github.com/mcppool/mcppool/internal/hostile"
 	"github.com/mcppool/mcppool/internal/offering"
 )
-
-// A client of mcp-go, with the methods of Client added to it, is a full one.
-var _ mcppool.FullClient = (*client.Client)(nil)
 
 // full is a server of an era that offers something of everything.
 func full(t testing.TB, era mcppool.Protocol) mcppool.Server {
@@ -35,7 +31,7 @@ func full(t testing.TB, era mcppool.Protocol) mcppool.Server {
 // with runs f with the session of scope "s".
 func with(t testing.TB, p *mcppool.Pool, srv mcppool.Server, f func(ctx context.Context, s *mcppool.Session)) {
 	t.Helper()
-	require.NoError(t, p.Do(within(t, 10*time.Second), srv, "s", func(ctx context.Context, s *mcppool.Session) error {
+	require.NoError(t, p.Do(within(t, 10*time.Second), srv, mcppool.Borrow{Scope: "s"}, func(ctx context.Context, s *mcppool.Session) error {
 		f(ctx, s)
 		return nil
 	}))

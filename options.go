@@ -34,9 +34,12 @@ type Options struct {
 	// for it; default 60 seconds, negative no limit. A caller's context bounds
 	// only its own wait.
 	ConnectTimeout time.Duration
-	// CloseTimeout bounds the end of a session: end of input, a while, SIGTERM,
+	// CloseTimeout bounds the end of a session: end of input, the grace, SIGTERM,
 	// a while, and SIGKILL to the whole process tree; default 10 seconds.
 	CloseTimeout time.Duration
+	// CloseGrace is how much of CloseTimeout a session gets to end by itself, with
+	// [Policy.BeforeClose], before the next step; default half of it.
+	CloseGrace time.Duration
 	// MaxMessageSize bounds one message of a server, in bytes; default 64 MiB,
 	// negative no limit. A longer one costs the session, not the host's memory.
 	MaxMessageSize int
@@ -71,6 +74,12 @@ type Options struct {
 	// USERNAME, USERPROFILE). "*" is all of it.
 	InheritEnv []string
 
+	// AfterConnect is called with each session that has just connected, spares
+	// included, before anybody else has it: to log in, or to warm it up. Its ctx is
+	// that of the connect, of which it is a part, and which fails with its error.
+	// The Session is its own until it returns. Default: none.
+	AfterConnect func(context.Context, *Session) error
+
 	// Handlers answer what servers ask of their client.
 	Handlers Handlers
 	// ClientInfo is how the pool introduces itself to servers; default:
@@ -93,57 +102,57 @@ const (
 	defaultCloseTimeout   = 10 * time.Second
 	defaultMaxMessageSize = 64 << 20
 	defaultProbeTimeout   = 5 * time.Second
+	defaultBackoffInitial = 500 * time.Millisecond
+	defaultBackoffMax     = 30 * time.Second
+	defaultMinUptime      = 10 * time.Second
 )
 
-func (o *Options) maxSessions() int           { return orDefault(o.MaxSessions, defaultMaxSessions) }
-func (o *Options) idleTimeout() time.Duration { return orDefault(o.IdleTimeout, defaultIdleTimeout) }
-func (o *Options) connectTimeout() time.Duration {
-	return orDefault(o.ConnectTimeout, defaultConnectTimeout)
-}
-func (o *Options) closeTimeout() time.Duration { return orDefault(o.CloseTimeout, defaultCloseTimeout) }
-
-// maxMessageSize is in bytes; no limit is one that leaves room to grow towards it.
-func (o *Options) maxMessageSize() int {
+// maxMessage is MaxMessageSize; no limit is one that leaves room to grow towards it.
+func (o *Options) maxMessage() int {
 	if o.MaxMessageSize < 0 {
 		return math.MaxInt / 2
 	}
-	return orDefault(o.MaxMessageSize, defaultMaxMessageSize)
+	return o.MaxMessageSize
 }
 
-func (o *Options) probeTimeout() time.Duration { return orDefault(o.ProbeTimeout, defaultProbeTimeout) }
-
-// idleTimeoutOf is the idle timeout of a server's sessions.
-func (o *Options) idleTimeoutOf(srv *Server) time.Duration {
-	return orDefault(srv.Policy.IdleTimeout, o.idleTimeout())
-}
-
-func (o *Options) clientInfo() mcp.Implementation {
-	if o.ClientInfo.Name != "" {
-		return o.ClientInfo
+// resolved is a copy of o with every default filled in.
+func (o *Options) resolved() Options {
+	var r Options
+	if o != nil {
+		r = *o
 	}
-	return mcp.Implementation{Name: "mcppool", Version: Version}
+	r.InheritEnv = slices.Clone(r.InheritEnv)
+	r.MaxSessions = orDefault(r.MaxSessions, defaultMaxSessions)
+	r.IdleTimeout = orDefault(r.IdleTimeout, defaultIdleTimeout)
+	r.ConnectTimeout = orDefault(r.ConnectTimeout, defaultConnectTimeout)
+	r.CloseTimeout = orDefault(r.CloseTimeout, defaultCloseTimeout)
+	r.CloseGrace = orDefault(r.CloseGrace, r.CloseTimeout/2)
+	r.MaxMessageSize = orDefault(r.MaxMessageSize, defaultMaxMessageSize)
+	r.ProbeTimeout = orDefault(r.ProbeTimeout, defaultProbeTimeout)
+	r.AfterAbandon = orDefault(r.AfterAbandon, AbandonDiscard)
+	r.Backoff.Initial = orDefault(r.Backoff.Initial, defaultBackoffInitial)
+	r.Backoff.Max = orDefault(r.Backoff.Max, defaultBackoffMax)
+	r.Backoff.MinUptime = orDefault(r.Backoff.MinUptime, defaultMinUptime)
+	if r.ClientInfo.Name == "" {
+		r.ClientInfo = mcp.Implementation{Name: "mcppool", Version: Version}
+	}
+	return r
 }
 
 // orDefault resolves the zero value. A negative result means off.
-func orDefault[T int | time.Duration](v, def T) T {
+func orDefault[T int | time.Duration | AbandonPolicy](v, def T) T {
 	if v == 0 {
 		return def
 	}
 	return v
 }
 
-func (o *Options) clone() Options {
-	if o == nil {
-		return Options{}
-	}
-	c := *o
-	c.InheritEnv = slices.Clone(o.InheritEnv)
-	return c
-}
-
 func (o *Options) validate() error {
 	if o.CloseTimeout < 0 {
 		return &ConfigError{Field: "Options.CloseTimeout", Reason: "is negative: a close must end"}
+	}
+	if o.CloseGrace < 0 || o.CloseGrace > o.CloseTimeout {
+		return &ConfigError{Field: "Options.CloseGrace", Reason: "is negative, or longer than Options.CloseTimeout, of which it is a part"}
 	}
 	for _, f := range [...]struct {
 		name  string
@@ -294,15 +303,11 @@ type Backoff struct {
 	MinUptime time.Duration
 }
 
-func (b *Backoff) initial() time.Duration   { return orDefault(b.Initial, 500*time.Millisecond) }
-func (b *Backoff) max() time.Duration       { return orDefault(b.Max, 30*time.Second) }
-func (b *Backoff) minUptime() time.Duration { return orDefault(b.MinUptime, 10*time.Second) }
-
 // maxBackoffs bounds the memory of failing servers; beyond it one is forgotten.
 const maxBackoffs = 1024
 
 func (b *Backoff) config() backoff.Config {
-	return backoff.Config{Failures: b.Failures, Initial: b.initial(), Max: b.max(), MinUptime: b.minUptime(), Cap: maxBackoffs}
+	return backoff.Config{Failures: b.Failures, Initial: b.Initial, Max: b.Max, MinUptime: b.MinUptime, Cap: maxBackoffs}
 }
 
 // Recycle replaces sessions that have become old, between calls and never during
@@ -322,7 +327,7 @@ type Recycle struct {
 // stateConfig is what the state needs of the options.
 func (o *Options) stateConfig() poolstate.Config {
 	return poolstate.Config{
-		MaxSessions: o.maxSessions(),
+		MaxSessions: o.MaxSessions,
 		MaxLifetime: o.Recycle.MaxLifetime,
 		MaxCalls:    o.Recycle.MaxCalls,
 		Backoff:     o.Backoff.config(),
@@ -339,7 +344,7 @@ func (o *Options) policyOf(srv *Server) poolstate.Policy {
 		Processes:   srv.Policy.Processes,
 		Spares:      srv.Policy.Spares,
 		Probe:       o.probes(srv),
-		IdleTimeout: o.idleTimeoutOf(srv),
+		IdleTimeout: orDefault(srv.Policy.IdleTimeout, o.IdleTimeout),
 	}
 }
 

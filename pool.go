@@ -6,8 +6,10 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -20,7 +22,7 @@ import (
 // Pool keeps sessions with MCP servers between calls. It is made by [New], is
 // safe for concurrent use, and must be closed.
 type Pool struct {
-	opts  Options         // resolved by its accessors; never changes
+	opts  Options         // resolved; never changes
 	born  time.Time       // the beginning of its clock
 	id    string          // prefix of its sessions' ids
 	trace Trace           // of the options and their Logger; its funcs are nil without one, and don't panic
@@ -30,7 +32,10 @@ type Pool struct {
 	eras  mcpconn.Eras
 	// traffic counts the bytes of all processes.
 	traffic mcpconn.Traffic
-	web     httpconn.Web // connections to servers at a URL
+	// waits and waited are the waits of Stats that have ended, and their nanoseconds.
+	waits  atomic.Uint64
+	waited atomic.Int64
+	web    httpconn.Web // connections to servers at a URL
 	// empty is closed once the pool is closed and has no session left.
 	empty chan struct{}
 	// wg counts the goroutines of the pool: connects, closes and those of reaper.go.
@@ -47,6 +52,7 @@ type Pool struct {
 	reaping  bool                 // the reaper runs
 	watching bool                 // the goroutines that look at sessions from time to time run
 	outcomes [outcomeCount]uint64 // tool calls ended
+	left     []error              // of sessions that left processes behind
 	names    map[string]digest    // which configuration is called by its plain name
 }
 
@@ -55,7 +61,7 @@ type Pool struct {
 func New(opts *Options) (*Pool, error) {
 	p := &Pool{
 		born:  time.Now().Add(-1), // so that no moment of its life is zero
-		opts:  opts.clone(),
+		opts:  opts.resolved(),
 		empty: make(chan struct{}),
 		names: make(map[string]digest),
 		wake:  make(chan struct{}, 1),
@@ -201,38 +207,31 @@ func (p *Pool) callIn(ctx context.Context, c *conn, req *mcp.CallToolRequest, ca
 		}
 	}()
 	res, err, done = c.call(ctx, req, call)
-	if err != nil && again && done.how == outcomeNotSent && c.gone() {
+	if err != nil && again && done.how == outcomeNotSent && c.wasLost() {
 		sent = false
 	}
 	return res, sent, err
 }
 
-// gone reports whether the session was lost by itself, or found not to answer.
-func (c *conn) gone() bool {
-	if cause := c.st.Cause(); cause != nil {
-		return errors.Is(cause, ErrSessionLost)
-	}
-	return c.st.Lost()
-}
-
-// ListTools lists the tools of srv, all pages of them, as the session of scope
+// ListTools lists the tools of srv, all pages of them, as the session of want.Scope
 // sees them. It borrows the session as [Pool.CallTool] does. A server whose
 // cursor doesn't move on gets an error rather than a loop.
-func (p *Pool) ListTools(ctx context.Context, srv Server, scope string) (tools []mcp.Tool, err error) {
-	err = p.lend(ctx, &srv, scope, "tools/list", func(_ context.Context, l *Session) error {
+func (p *Pool) ListTools(ctx context.Context, srv Server, want Borrow) (tools []mcp.Tool, err error) {
+	err = p.lend(ctx, &srv, want, "tools/list", func(_ context.Context, l *Session) error {
 		tools, err = l.ListTools(ctx)
 		return err
 	})
 	return tools, err
 }
 
-// Do borrows the session of (srv, scope) as [Pool.CallTool] does and runs f with
+// Do borrows the session of (srv, want.Scope) as [Pool.CallTool] does and runs f with
 // it: calls that f makes are not interleaved with others of the scope. The ctx
-// that f gets ends with the caller's, and when the session is closed under it.
+// that f gets ends with the caller's, and when the session is closed
+// under it or its connection is lost.
 // Do returns f's error as it is; errors of its own came before f ran. The
 // [*Session] is f's until it returns, unless f releases it before.
-func (p *Pool) Do(ctx context.Context, srv Server, scope string, f func(context.Context, *Session) error) error {
-	return p.lend(ctx, &srv, scope, "session", func(ctx context.Context, l *Session) error {
+func (p *Pool) Do(ctx context.Context, srv Server, want Borrow, f func(context.Context, *Session) error) error {
+	return p.lend(ctx, &srv, want, "session", func(ctx context.Context, l *Session) error {
 		ctx, cancel := l.c.whileAlive(ctx)
 		defer cancel()
 		return f(ctx, l)
@@ -240,13 +239,13 @@ func (p *Pool) Do(ctx context.Context, srv Server, scope string, f func(context.
 }
 
 // lend runs f with a borrowed session and gives it back.
-func (p *Pool) lend(ctx context.Context, srv *Server, scope, op string, f func(context.Context, *Session) error) error {
-	b := newBorrower(ctx, srv, scope, nil)
+func (p *Pool) lend(ctx context.Context, srv *Server, want Borrow, op string, f func(context.Context, *Session) error) error {
+	b := newBorrower(ctx, srv, want.Scope, want.Check)
 	c, err := p.borrow(&b)
 	if err != nil {
 		return wrap(op, srv, phaseQueue, err)
 	}
-	l := &Session{&lease{p: p, c: c}}
+	l := &Session{&lease{p: p, c: c, scope: want.Scope}}
 	why := ReasonPanicked // unless f returns
 	defer func() { l.lease.end(why) }()
 	err = f(ctx, l)
@@ -254,18 +253,18 @@ func (p *Pool) lend(ctx context.Context, srv *Server, scope, op string, f func(c
 	return err
 }
 
-// Acquire borrows the session of (srv, scope) as [Pool.CallTool] does, until it
+// Acquire borrows the session of (srv, want.Scope) as [Pool.CallTool] does, until it
 // is released; ctx bounds the wait for it, not the borrow. Each Acquire that
 // succeeds is to be followed by one Release or Discard. One that is dropped
 // without is reported in the log as an error and its session closed, once the
 // garbage collector has found it.
-func (p *Pool) Acquire(ctx context.Context, srv Server, scope string) (*Session, error) {
-	b := newBorrower(ctx, &srv, scope, nil)
+func (p *Pool) Acquire(ctx context.Context, srv Server, want Borrow) (*Session, error) {
+	b := newBorrower(ctx, &srv, want.Scope, want.Check)
 	c, err := p.borrow(&b)
 	if err != nil {
 		return nil, wrap("session", &srv, phaseQueue, err)
 	}
-	return newLease(p, c), nil
+	return newLease(p, c, want.Scope), nil
 }
 
 // Prewarm connects spares of srv, so that there are n, and waits for them. Each
@@ -324,6 +323,15 @@ func (p *Pool) SetLimits(l Limits) {
 	p.state.SetLimits(l.ofState(), p.now())
 }
 
+// Options returns the pool's options with every default filled in, and the limits as
+// they are now.
+func (p *Pool) Options() Options {
+	o := p.opts
+	o.InheritEnv = slices.Clone(o.InheritEnv)
+	o.Limits = p.Limits()
+	return o
+}
+
 // Limits returns the limits as they are now.
 func (p *Pool) Limits() Limits {
 	p.mu.Lock()
@@ -348,8 +356,8 @@ func (p *Pool) ResetBackoff(srv Server) {
 // Shutdown refuses new calls and those that still wait with [ErrClosed], closes
 // idle sessions, and lets the calls that were sent finish. When ctx
 // ends before they have, they are interrupted as by [Pool.Close], and Shutdown
-// returns ctx's error. Either way no process, goroutine or timer of the pool is
-// left when it returns.
+// returns ctx's error, with those of Close. Either way no process, goroutine or timer
+// of the pool is left when it returns.
 func (p *Pool) Shutdown(ctx context.Context) error {
 	p.refuse(func(s *poolstate.Session) { p.state.Retire(s, ErrClosed, reason(ReasonShutdown), p.now()) })
 	var err error
@@ -362,20 +370,23 @@ func (p *Pool) Shutdown(ctx context.Context) error {
 			err = ctx.Err()
 		}
 	}
-	_ = p.Close()
-	return err
+	return errors.Join(err, p.Close())
 }
 
 // Close refuses new calls with [ErrClosed], interrupts those under way, closes
 // every session, and returns when no process, goroutine or timer of the pool is
-// left. It may be called again, and from several goroutines; each call waits.
-// Its error is always nil.
+// left. It may be called again, and from several goroutines; each call waits. It
+// returns within CloseTimeout and a second, whatever processes do: its error is a
+// [*LeftError] for each session whose processes could not be ended, while the pool was
+// open or now.
 func (p *Pool) Close() error {
 	p.refuse(func(s *poolstate.Session) { p.state.Kill(s, ErrClosed, reason(ReasonShutdown), p.now()) })
 	<-p.empty
 	p.wg.Wait()
 	p.web.Close()
-	return nil
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return errors.Join(p.left...)
 }
 
 // refuse ends the taking of calls, and ends each session that there is.

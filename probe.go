@@ -1,6 +1,9 @@
 package mcppool
 
-import "context"
+import (
+	"context"
+	"errors"
+)
 
 // A session in doubt is asked whether it answers by a goroutine of the pool, which
 // begins at once, and whose time counts from then, whoever needs the session meanwhile.
@@ -21,7 +24,7 @@ func (c *conn) beginProbeLocked() { c.doubt.Store(&doubt{over: make(chan struct{
 
 // probe asks whether c answers, and has it replaced if it doesn't.
 func (p *Pool) probe(c *conn) {
-	ctx, cancel := context.WithTimeout(p.life, p.opts.probeTimeout())
+	ctx, cancel := context.WithTimeout(p.life, p.opts.ProbeTimeout)
 	defer cancel()
 	err := c.safely("Client.Probe", func() error { return c.ask(ctx) })
 	p.mu.Lock()
@@ -58,4 +61,12 @@ func (c *conn) awaitAnswer(ctx context.Context) error {
 	default:
 		return nil
 	}
+}
+
+// wasLost reports whether the session was lost by itself, or found not to answer.
+func (c *conn) wasLost() bool {
+	if cause := c.st.Cause(); cause != nil {
+		return errors.Is(cause, ErrSessionLost)
+	}
+	return c.st.Lost()
 }

@@ -62,7 +62,7 @@ func BenchmarkSpareCall(b *testing.B) {
 				for range 3 {
 					timed("warm-ns/call", call)
 				}
-				s, err := p.Acquire(ctx, srv, "held "+scope)
+				s, err := p.Acquire(ctx, srv, mcppool.Borrow{Scope: "held " + scope})
 				require.NoError(b, err)
 				timed("first-ns/call", func() error {
 					_, err := s.CallTool(ctx, mcppool.Call{Tool: tool})

@@ -93,7 +93,7 @@ func TestHTTPServerIsConnectedForEachCall(t *testing.T) { // B5
 			require.Equal(t, "[x]", say(t, p, srv, "s", "note", map[string]any{"text": "x"}))
 			require.Equal(t, "[x y]", say(t, p, srv, "", "note", map[string]any{"text": "y"}), "the server's own state")
 			require.Zero(t, p.Stats().Kept)
-			tools, err := p.ListTools(t.Context(), srv, "")
+			tools, err := p.ListTools(t.Context(), srv, mcppool.Borrow{})
 			require.NoError(t, err)
 			require.NotEmpty(t, tools)
 			_, err = p.CallTool(t.Context(), srv, mcppool.Call{Tool: "no such tool"})

@@ -133,7 +133,7 @@ func TestNoSecretOfAChildIsToldToAnyoneButItsCaller(t *testing.T) {
 	require.NoError(t, l.call(srv, mcppool.Call{Tool: "tell"}))
 	require.NoError(t, l.call(srv, mcppool.Call{Tool: "tell", Scope: "b"}), "evicts a")
 	require.Eventually(t, func() bool { return l.p.Stats().Closed[mcppool.ReasonLRU] > 0 }, 10*time.Second, time.Millisecond)
-	tools, err := l.p.ListTools(t.Context(), srv, "b")
+	tools, err := l.p.ListTools(t.Context(), srv, mcppool.Borrow{Scope: "b"})
 	require.NoError(t, err)
 	require.Contains(t, tools[0].Description, mark)
 	for _, code := range []int{
@@ -147,7 +147,7 @@ func TestNoSecretOfAChildIsToldToAnyoneButItsCaller(t *testing.T) {
 	for _, tool := range []string{"refuse oddly", "undecodable"} {
 		require.Error(t, l.call(srv, mcppool.Call{Tool: tool, Scope: "b"}))
 	}
-	require.NoError(t, l.p.Do(t.Context(), srv, "b", func(ctx context.Context, s *mcppool.Session) error {
+	require.NoError(t, l.p.Do(t.Context(), srv, mcppool.Borrow{Scope: "b"}, func(ctx context.Context, s *mcppool.Session) error {
 		_, err := s.ListPrompts(ctx, mcp.ListPromptsRequest{})
 		l.error("error", err)
 		_, err = s.ReadResource(ctx, mcp.ReadResourceRequest{})
@@ -246,7 +246,7 @@ func TestNoSecretOfAChildThatDoesNotStartIsTold(t *testing.T) {
 		}
 		require.Error(t, l.p.Prewarm(t.Context(), srv, 1))
 		l.p.ResetBackoff(srv)
-		l.error("error", l.p.Do(t.Context(), srv, "a", func(context.Context, *mcppool.Session) error { return nil }))
+		l.error("error", l.p.Do(t.Context(), srv, mcppool.Borrow{Scope: "a"}, func(context.Context, *mcppool.Session) error { return nil }))
 	}
 	dying := leaky(t)
 	require.ErrorIs(t, l.call(dying, mcppool.Call{Tool: "die", Scope: "a"}), mcppool.ErrSessionLost)

@@ -1,6 +1,7 @@
 package mcppool
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"net/url"
@@ -73,6 +74,17 @@ type Policy struct {
 	// AfterAbandon is what a call that was given up does to its session; zero
 	// means [Options.AfterAbandon].
 	AfterAbandon AbandonPolicy
+	// BeforeClose is called with each session before it is closed, for a server
+	// that loses what it wasn't told to save. Its ctx ends with the grace (see
+	// [Options.CloseGrace]), and its error is that of the close, which goes on.
+	// The Session is its own until it returns. It isn't called when the connection
+	// is lost, when the server doesn't answer, or when calls are under way that
+	// the close interrupts. Default: none.
+	BeforeClose func(context.Context, *Session) error
+	// TermFirst has a child get SIGTERM (Windows: CTRL_BREAK) first when it is
+	// closed, and the end of its input after the grace: some save what they hold on
+	// the one, and not on the other. It has no effect on a server at a URL.
+	TermFirst bool
 }
 
 // Mode says which calls share a session.

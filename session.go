@@ -2,12 +2,27 @@ package mcppool
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"runtime"
 	"sync"
 
 	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/mcppool/mcppool/internal/offers"
+	"github.com/mcppool/mcppool/internal/poolstate"
 )
+
+// Borrow says which session of a server is wanted by [Pool.Do], [Pool.Acquire] and
+// [Pool.ListTools].
+type Borrow struct {
+	// Scope names whose state the session holds, as [Call.Scope] does.
+	Scope string
+	// Check reports whether the server is still what the caller's configuration
+	// says, as [Call.Check] does. It is asked after a connect and before the
+	// session is handed out.
+	Check func() bool
+}
 
 // Session is a session that is borrowed by [Pool.Do] or [Pool.Acquire]: as long
 // as it is held, nobody else's calls reach it, unless its server is Concurrent.
@@ -18,26 +33,30 @@ type Session struct{ *lease }
 // lease is what a Session holds. It doesn't refer to the Session, so that one
 // that is dropped without a release can be noticed.
 type lease struct {
-	p *Pool
-	c *conn
+	p     *Pool
+	c     *conn
+	scope string // for which it was borrowed
+	ours  bool   // it is the pool's, for AfterConnect or BeforeClose: nobody has joined the session
 
-	mu    sync.Mutex // protects the fields below
-	ended bool
-	why   CloseReason // why the session must not serve others, if so
+	mu      sync.Mutex // protects the fields below
+	ended   bool
+	given   bool        // back to the pool
+	running int         // requests under way
+	why     CloseReason // why the session must not serve others, if so
 }
 
 // errEnded is a misuse: the Session was kept beyond its borrow.
 var errEnded = errors.New("mcppool: Session used after it was given back")
 
 // newLease is a Session whose holder gives it back, or is found to have dropped it.
-func newLease(p *Pool, c *conn) *Session {
-	l := &Session{&lease{p: p, c: c}}
+func newLease(p *Pool, c *conn, scope string) *Session {
+	l := &Session{&lease{p: p, c: c, scope: scope}}
 	runtime.AddCleanup(l, (*lease).reclaim, l.lease)
 	return l
 }
 
-// Release gives the session back; its state is kept for the next borrower. It is
-// not to be called while a method runs. Further calls do nothing.
+// Release gives the session back; its state is kept for the next borrower. If methods
+// still run, the last of them to return gives it back. Further calls do nothing.
 func (l *Session) Release() { l.lease.end("") }
 
 // Discard gives the session back to be closed, since its state is in doubt. It is
@@ -49,7 +68,9 @@ func (l *lease) reclaim() {
 	l.end(ReasonLeaked)
 }
 
-// end gives the session back, once.
+// end gives the session back, once: at once when it serves nobody else, whose close
+// ends what is under way, and otherwise when the last request has ended, which must not
+// overlap the next borrower's.
 func (l *lease) end(why CloseReason) {
 	l.mu.Lock()
 	if l.ended {
@@ -57,10 +78,35 @@ func (l *lease) end(why CloseReason) {
 		return
 	}
 	l.ended = true
-	if l.why != "" && why != ReasonLeaked {
-		why = l.why
+	if l.why == "" || why == ReasonLeaked {
+		l.why = why
 	}
+	now := l.running == 0 || l.why != ""
+	l.given, why = now, l.why
 	l.mu.Unlock()
+	if now {
+		l.giveBack(why)
+	}
+}
+
+// finish ends a request within the borrow.
+func (l *lease) finish() {
+	l.mu.Lock()
+	l.running--
+	now := l.ended && l.running == 0 && !l.given
+	l.given = l.given || now
+	why := l.why
+	l.mu.Unlock()
+	if now {
+		l.giveBack(why)
+	}
+}
+
+// giveBack is the end of a lease.
+func (l *lease) giveBack(why CloseReason) {
+	if l.ours {
+		return
+	}
 	l.p.mu.Lock()
 	l.p.leaveLocked(l.c, why)
 	l.p.unlock()
@@ -70,20 +116,28 @@ func (l *lease) end(why CloseReason) {
 // ID names the session in logs and [Pool.Sessions]. It is never used again.
 func (l *Session) ID() string { return l.c.id }
 
-// Done is closed when the session is closed under its holder, by
-// [Pool.CloseServer] and its like.
-func (l *Session) Done() <-chan struct{} { return l.c.st.Killed() }
+// Done is closed when the session can't be used any more: it was closed under its
+// holder, by [Pool.CloseServer] and its like, or its connection was lost.
+func (l *Session) Done() <-chan struct{} { return l.c.over() }
 
-// CallTool calls a tool within the borrow. The call's Scope is that of the
-// borrow, whatever it says. Errors are those of [Pool.CallTool]; after one that
+// Err says why, after Done: [ErrServerClosed], [ErrClosed], or a [*SessionLostError].
+// It is nil as long as the session can be used.
+func (l *Session) Err() error { return l.c.whyOver() }
+
+// CallTool calls a tool within the borrow, whose scope the call's is if it has one:
+// another is a [*ConfigError]. Errors are those of [Pool.CallTool]; after one that
 // costs the session, every further call fails with [ErrSessionLost].
 func (l *Session) CallTool(ctx context.Context, call Call) (*mcp.CallToolResult, error) {
+	if call.Scope != "" && call.Scope != l.scope {
+		return nil, &ConfigError{Field: "Call.Scope", Reason: "is another than that of the borrow"}
+	}
 	req, err := call.request()
 	if err != nil {
 		return nil, err
 	}
 	defer runtime.KeepAlive(l) // a lease in use isn't dropped
-	if err = l.usable(ctx); err == nil {
+	if err = l.begin(ctx); err == nil {
+		defer l.finish()
 		if err = ask(call.Check); err != nil {
 			l.spoil(ReasonServerClosed)
 		}
@@ -117,9 +171,12 @@ func (l *Session) ListTools(ctx context.Context) ([]mcp.Tool, error) {
 // run makes one request within the borrow.
 func (l *Session) run(ctx context.Context, op string, request func() error) error {
 	defer runtime.KeepAlive(l) // a lease in use isn't dropped
-	if err := l.usable(ctx); err != nil {
+	if err := l.begin(ctx); err != nil {
 		return &opError{op: op, server: l.c.label, phase: phaseQueue, err: err}
 	}
+	defer l.finish()
+	l.c.current.begin("", 0)
+	defer l.c.current.end()
 	err := request()
 	if err == nil {
 		return nil
@@ -139,18 +196,30 @@ func (l *lease) spoil(why CloseReason) {
 	l.mu.Unlock()
 }
 
-// usable looks whether a request may be made: the lease is held, and the session
-// answers.
-func (l *lease) usable(ctx context.Context) error {
+// begin reports whether a request may be made: the lease is held, and the session
+// answers. When it may, finish follows.
+func (l *lease) begin(ctx context.Context) error {
 	l.mu.Lock()
 	ended, why := l.ended, l.why
+	if !ended {
+		l.running++
+	}
 	l.mu.Unlock()
-	switch {
-	case ended:
+	if ended {
 		return errEnded
-	case l.c.st.Cause() != nil:
+	}
+	err := l.usable(ctx, why)
+	if err != nil {
+		l.finish()
+	}
+	return err
+}
+
+func (l *lease) usable(ctx context.Context, why CloseReason) error {
+	switch {
+	case l.c.st.Cause() != nil && !l.ours:
 		return l.c.st.Cause()
-	case why != "", l.c.st.Lost():
+	case why != "", isClosed(l.c.lost):
 		return l.c.lostError(nil)
 	case ctx.Err() != nil:
 		return ctx.Err()
@@ -159,7 +228,7 @@ func (l *lease) usable(ctx context.Context) error {
 	}
 }
 
-// whileAlive is a ctx that also ends when c is killed, with the reason as its
+// whileAlive is a ctx that also ends when c is killed or lost, with the reason as its
 // cause. The returned func ends it and waits for the goroutine that watches.
 func (c *conn) whileAlive(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -168,9 +237,11 @@ func (c *conn) whileAlive(ctx context.Context) (context.Context, func()) {
 		defer close(watched)
 		select {
 		case <-c.st.Killed():
-			cancel(c.st.Cause())
+		case <-c.lost:
 		case <-ctx.Done():
+			return
 		}
+		cancel(c.whyOver())
 	}()
 	return ctx, func() {
 		cancel(nil)
@@ -178,51 +249,73 @@ func (c *conn) whileAlive(ctx context.Context) (context.Context, func()) {
 	}
 }
 
-// FullClient is what a [Client] can do for the methods of [Session] besides
-// tools. The default one can; a client of mcp-go has these methods. Those whose
-// request has a cursor give one page. The errors are as those of
-// [Client.CallTool].
-type FullClient interface {
-	ListResourcesByPage(context.Context, mcp.ListResourcesRequest) (*mcp.ListResourcesResult, error)
-	ListResourceTemplatesByPage(context.Context, mcp.ListResourceTemplatesRequest) (*mcp.ListResourceTemplatesResult, error)
-	ReadResource(context.Context, mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error)
-	Subscribe(context.Context, mcp.SubscribeRequest) error
-	Unsubscribe(context.Context, mcp.UnsubscribeRequest) error
-	ListPromptsByPage(context.Context, mcp.ListPromptsRequest) (*mcp.ListPromptsResult, error)
-	GetPrompt(context.Context, mcp.GetPromptRequest) (*mcp.GetPromptResult, error)
-	Complete(context.Context, mcp.CompleteRequest) (*mcp.CompleteResult, error)
-	SetLevel(context.Context, mcp.SetLevelRequest) error
+// whyOver is why c can't be used any more; nil when it can. A close wins over the loss
+// that it brings about.
+func (c *conn) whyOver() error {
+	switch {
+	case c.st.Cause() != nil:
+		return c.st.Cause()
+	case isClosed(c.lost):
+		return c.lostError(nil)
+	default:
+		return nil
+	}
 }
 
-// Informer is a [Client] that knows what the server said of itself when it
-// connected.
-type Informer interface {
-	Info() *mcp.InitializeResult
+// over is closed when c is killed or lost.
+func (c *conn) over() <-chan struct{} {
+	c.watch.Do(func() {
+		c.ended = make(chan struct{})
+		c.pool.mu.Lock()
+		defer c.pool.mu.Unlock()
+		if c.st.Status() == poolstate.Closed { // and the pool may be waiting for its goroutines already
+			close(c.ended)
+			return
+		}
+		c.pool.wg.Go(func() {
+			select {
+			case <-c.st.Killed():
+			case <-c.lost:
+			case <-c.gone:
+			}
+			close(c.ended)
+		})
+	})
+	return c.ended
 }
 
 // Info is what the server said of itself when it connected, in the form that
 // the older revisions of the protocol have for it: name and version, revision,
 // capabilities, instructions. It must not be changed. It is nil when the pool's
-// Dial gives a client that isn't an [Informer].
+// Dial returns a client that isn't a [Requester].
 func (l *Session) Info() *mcp.InitializeResult { return l.c.info }
 
-// The methods below pass one request on, and their errors are those of
-// [Session.CallTool]. With a client that isn't a [FullClient] they fail with a
-// [*ConfigError] that names Options.Dial.
-
-// ListResources gives one page of resources.
-func (l *Session) ListResources(ctx context.Context, req mcp.ListResourcesRequest) (*mcp.ListResourcesResult, error) {
-	return offered(ctx, l, "resources/list", req, FullClient.ListResourcesByPage)
+// Request makes any request of the protocol, whose params are encoded as a JSON
+// object, nil as none, and returns its result undecoded. Its errors are those of
+// [Session.CallTool]. Tools are better called by that, which adds what the protocol
+// wants with a call.
+//
+// The methods below are made of it. With a client that isn't a [Requester] they
+// fail with a [*ConfigError] that names Options.Dial.
+func (l *Session) Request(ctx context.Context, method string, params any) (json.RawMessage, error) {
+	return offered(ctx, l, method, params, func(m *offers.Methods, ctx context.Context, params any) (json.RawMessage, error) {
+		return m.Request(ctx, method, params)
+	})
 }
 
-// ListResourceTemplates gives one page of resource templates.
+// ListResources returns one page of resources.
+func (l *Session) ListResources(ctx context.Context, req mcp.ListResourcesRequest) (*mcp.ListResourcesResult, error) {
+	return offered(ctx, l, "resources/list", req, (*offers.Methods).ListResources)
+}
+
+// ListResourceTemplates returns one page of resource templates.
 func (l *Session) ListResourceTemplates(ctx context.Context, req mcp.ListResourceTemplatesRequest) (*mcp.ListResourceTemplatesResult, error) {
-	return offered(ctx, l, "resources/templates/list", req, FullClient.ListResourceTemplatesByPage)
+	return offered(ctx, l, "resources/templates/list", req, (*offers.Methods).ListResourceTemplates)
 }
 
 // ReadResource reads a resource.
 func (l *Session) ReadResource(ctx context.Context, req mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
-	return offered(ctx, l, "resources/read", req, FullClient.ReadResource)
+	return offered(ctx, l, "resources/read", req, (*offers.Methods).ReadResource)
 }
 
 // Subscribe asks for a notifications/resources/updated whenever a resource
@@ -232,64 +325,55 @@ func (l *Session) ReadResource(ctx context.Context, req mcp.ReadResourceRequest)
 // a subscriptions/listen for it, and Subscribe returns once the server has
 // acknowledged it; so it must not be called by that handler.
 func (l *Session) Subscribe(ctx context.Context, req mcp.SubscribeRequest) error {
-	return told(ctx, l, "resources/subscribe", req, FullClient.Subscribe)
+	_, err := l.Request(ctx, string(mcp.MethodResourcesSubscribe), req.Params)
+	return err
 }
 
 // Unsubscribe ends a subscription.
 func (l *Session) Unsubscribe(ctx context.Context, req mcp.UnsubscribeRequest) error {
-	return told(ctx, l, "resources/unsubscribe", req, FullClient.Unsubscribe)
+	_, err := l.Request(ctx, string(mcp.MethodResourcesUnsubscribe), req.Params)
+	return err
 }
 
-// ListPrompts gives one page of prompts.
+// ListPrompts returns one page of prompts.
 func (l *Session) ListPrompts(ctx context.Context, req mcp.ListPromptsRequest) (*mcp.ListPromptsResult, error) {
-	return offered(ctx, l, "prompts/list", req, FullClient.ListPromptsByPage)
+	return offered(ctx, l, "prompts/list", req, (*offers.Methods).ListPrompts)
 }
 
 // GetPrompt gets a prompt, filled in with arguments.
 func (l *Session) GetPrompt(ctx context.Context, req mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
-	return offered(ctx, l, "prompts/get", req, FullClient.GetPrompt)
+	return offered(ctx, l, "prompts/get", req, (*offers.Methods).GetPrompt)
 }
 
 // Complete asks for completions of an argument.
 func (l *Session) Complete(ctx context.Context, req mcp.CompleteRequest) (*mcp.CompleteResult, error) {
-	return offered(ctx, l, "completion/complete", req, FullClient.Complete)
+	return offered(ctx, l, "completion/complete", req, (*offers.Methods).Complete)
 }
 
 // SetLevel sets the least severity of the log messages that the server sends,
 // for the rest of the session. On a connection of the modern era nothing is sent
 // for it: every later request says it.
 func (l *Session) SetLevel(ctx context.Context, req mcp.SetLevelRequest) error {
-	return told(ctx, l, "logging/setLevel", req, FullClient.SetLevel)
+	_, err := l.Request(ctx, string(mcp.MethodSetLogLevel), req.Params)
+	return err
 }
 
 // offered makes one request within the borrow.
 func offered[Req, Res any](ctx context.Context, l *Session, method string, req Req,
-	request func(FullClient, context.Context, Req) (Res, error),
+	request func(*offers.Methods, context.Context, Req) (Res, error),
 ) (res Res, err error) {
-	c, ok := l.c.client.(FullClient)
+	client, ok := l.c.client.(Requester)
 	if !ok {
-		return res, &ConfigError{Field: "Options.Dial", Reason: "gives clients that have no " + method + ": they aren't of type FullClient"}
+		return res, &ConfigError{Field: "Options.Dial", Reason: "returns clients that have no " + method + ": they aren't of type Requester"}
 	}
+	methods := offers.Of(client, unknownContent)
 	err = l.run(ctx, method, func() (err error) {
-		res, err = request(c, ctx, req)
-		if c, ok := c.(*defaultClient); ok {
-			err = c.error(err)
-		}
-		return err
+		res, err = request(&methods, ctx, req)
+		return publicError(l.c.server.redact, err)
 	})
 	if err != nil {
 		var none Res
 		return none, err
 	}
 	return res, nil
-}
-
-// told is offered for a request whose result says nothing.
-func told[Req any](ctx context.Context, l *Session, method string, req Req,
-	request func(FullClient, context.Context, Req) error,
-) error {
-	_, err := offered(ctx, l, method, req, func(c FullClient, ctx context.Context, req Req) (struct{}, error) {
-		return struct{}{}, request(c, ctx, req)
-	})
-	return err
 }

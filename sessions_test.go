@@ -136,7 +136,7 @@ func TestDoHoldsTheSessionForAllItsCalls(t *testing.T) {
 		}}
 		p := newPool(t, f, nil)
 		do := after(func() error {
-			return p.Do(t.Context(), stdio, "s", func(ctx context.Context, s *mcppool.Session) error {
+			return p.Do(t.Context(), stdio, mcppool.Borrow{Scope: "s"}, func(ctx context.Context, s *mcppool.Session) error {
 				for _, tool := range []string{"begin", "commit"} {
 					if _, err := s.CallTool(ctx, mcppool.Call{Tool: tool}); err != nil {
 						return err
@@ -158,7 +158,7 @@ func TestDoReturnsTheErrorOfItsFunction(t *testing.T) {
 	p := newPool(t, &fakes{}, nil)
 	mine := errors.New("mine")
 	var kept *mcppool.Session
-	require.Equal(t, mine, p.Do(t.Context(), stdio, "s", func(_ context.Context, s *mcppool.Session) error {
+	require.Equal(t, mine, p.Do(t.Context(), stdio, mcppool.Borrow{Scope: "s"}, func(_ context.Context, s *mcppool.Session) error {
 		kept = s
 		return mine
 	}))
@@ -171,7 +171,7 @@ func TestDoThatPanicsClosesTheSessionAndPanicsOn(t *testing.T) {
 	f := &fakes{}
 	p := newPool(t, f, nil)
 	require.PanicsWithValue(t, "oh", func() {
-		_ = p.Do(t.Context(), stdio, "s", func(context.Context, *mcppool.Session) error { panic("oh") })
+		_ = p.Do(t.Context(), stdio, mcppool.Borrow{Scope: "s"}, func(context.Context, *mcppool.Session) error { panic("oh") })
 	})
 	require.NoError(t, call(t.Context(), p, stdio, "s"))
 	require.Len(t, f.all(), 2)
@@ -181,7 +181,7 @@ func TestDoThatPanicsClosesTheSessionAndPanicsOn(t *testing.T) {
 
 func TestDoIsToldWhenItsSessionIsClosed(t *testing.T) {
 	p := newPool(t, &fakes{}, nil)
-	err := p.Do(t.Context(), stdio, "s", func(ctx context.Context, s *mcppool.Session) error {
+	err := p.Do(t.Context(), stdio, mcppool.Borrow{Scope: "s"}, func(ctx context.Context, s *mcppool.Session) error {
 		p.CloseServer(stdio)
 		<-ctx.Done()
 		require.ErrorIs(t, context.Cause(ctx), mcppool.ErrServerClosed)
@@ -201,7 +201,7 @@ func TestListToolsFollowsAllPages(t *testing.T) {
 		return res, nil
 	}}
 	p := newPool(t, f, nil)
-	tools, err := p.ListTools(t.Context(), stdio, "s")
+	tools, err := p.ListTools(t.Context(), stdio, mcppool.Borrow{Scope: "s"})
 	require.NoError(t, err)
 	require.Len(t, tools, 4)
 	require.Equal(t, "tool3", tools[3].Name)
@@ -218,7 +218,7 @@ func TestListToolsEndsWhenTheCursorDoesNotMove(t *testing.T) {
 				return res, nil
 			}}
 			p := newPool(t, f, nil)
-			_, err := p.ListTools(t.Context(), stdio, "s")
+			_, err := p.ListTools(t.Context(), stdio, mcppool.Borrow{Scope: "s"})
 			require.ErrorContains(t, err, "same cursor")
 			require.NoError(t, call(t.Context(), p, stdio, "s"))
 			require.Len(t, f.all(), 1, "the session is kept")

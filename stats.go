@@ -34,6 +34,9 @@ type Stats struct {
 	Calls    uint64                 // tool calls that have ended: the sum of Outcomes
 	Outcomes map[Outcome]uint64     // tool calls that have ended, by how; "lost" are those that weren't repeated
 
+	WaitCount    uint64        // waits that have ended, of callers at a limit or for their turn
+	WaitDuration time.Duration // how long they took together
+
 	BytesSent     int64 // to processes, on their stdin
 	BytesReceived int64 // from processes, on their stdout
 }
@@ -62,6 +65,9 @@ func (p *Pool) Stats() Stats {
 		Evicted:    c.Evicted,
 		Closed:     make(map[CloseReason]uint64),
 		Outcomes:   make(map[Outcome]uint64, len(outcomes)),
+
+		WaitCount:    p.waits.Load(),
+		WaitDuration: time.Duration(p.waited.Load()),
 
 		BytesSent:     p.traffic.Out.Load(),
 		BytesReceived: p.traffic.In.Load(),

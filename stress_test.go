@@ -154,7 +154,7 @@ func TestStressKeepsTheInvariants(t *testing.T) {
 				}
 				var err error
 				if rand.IntN(6) == 0 && sc != "" {
-					err = p.Do(ctx, srv, sc, func(ctx context.Context, s *mcppool.Session) error {
+					err = p.Do(ctx, srv, mcppool.Borrow{Scope: sc}, func(ctx context.Context, s *mcppool.Session) error {
 						_, err := s.CallTool(ctx, c)
 						return err
 					})

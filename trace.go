@@ -313,17 +313,19 @@ func panicText(v any) string {
 
 // wait reports that a call waits, and returns what reports the end of it.
 func (c *conn) wait(ctx context.Context, what WaitFor) (end func(error)) {
-	t := &c.pool.trace
-	if t.WaitBegin == nil && t.WaitEnd == nil {
-		return func(error) {}
-	}
-	from, begun := c.origin(), c.pool.now()
-	if t.WaitBegin != nil {
-		t.WaitBegin(ctx, WaitBeginInfo{from, what})
+	p := c.pool
+	from, begun := c.origin(), p.now()
+	if p.trace.WaitBegin != nil {
+		p.trace.WaitBegin(ctx, WaitBeginInfo{from, what})
 	}
 	return func(err error) {
-		if t.WaitEnd != nil {
-			t.WaitEnd(ctx, WaitEndInfo{from, what, c.pool.now() - begun, err})
+		took := p.now() - begun
+		if what != WaitConnect {
+			p.waits.Add(1)
+			p.waited.Add(int64(took))
+		}
+		if p.trace.WaitEnd != nil {
+			p.trace.WaitEnd(ctx, WaitEndInfo{from, what, took, err})
 		}
 	}
 }

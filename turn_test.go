@@ -62,7 +62,7 @@ func TestThoseInLineLearnOfADeathThatALeaseDoesNotNotice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakes{}
 		p := newPool(t, f, nil)
-		s, err := p.Acquire(t.Context(), stdio, "s")
+		s, err := p.Acquire(t.Context(), stdio, mcppool.Borrow{Scope: "s"})
 		require.NoError(t, err)
 		c := after(func() error { return call(within(t, time.Minute), p, stdio, "s") })
 		synctest.Wait()

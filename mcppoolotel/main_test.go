@@ -111,6 +111,10 @@ func (c *fake) ListTools(context.Context, mcp.ListToolsRequest) (*mcp.ListToolsR
 	return &mcp.ListToolsResult{}, nil
 }
 
+func (c *fake) Request(context.Context, string, json.RawMessage) (json.RawMessage, error) {
+	return nil, errors.New("not offered")
+}
+
 func (c *fake) Info() *mcp.InitializeResult {
 	return &mcp.InitializeResult{ProtocolVersion: c.f.protocol}
 }

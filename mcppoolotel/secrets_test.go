@@ -44,9 +44,9 @@ func TestNoSecretOfAChildGoesOut(t *testing.T) {
 	require.NoError(t, l.pool.Prewarm(t.Context(), srv, 1))
 	l.UseChild(srv)
 	var refused *mcppool.RPCError
-	_, err := l.pool.ListTools(t.Context(), srv, "another")
+	_, err := l.pool.ListTools(t.Context(), srv, mcppool.Borrow{Scope: "another"})
 	require.ErrorAs(t, err, &refused)
-	require.ErrorAs(t, l.pool.Do(t.Context(), srv, "another", func(ctx context.Context, s *mcppool.Session) error {
+	require.ErrorAs(t, l.pool.Do(t.Context(), srv, mcppool.Borrow{Scope: "another"}, func(ctx context.Context, s *mcppool.Session) error {
 		_, err := s.CallTool(ctx, mcppool.Call{Tool: "missing in Do"})
 		return err
 	}), &refused)

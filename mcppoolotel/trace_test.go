@@ -235,7 +235,7 @@ func TestWaitsAndConnectsAreMeasured(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, &fakes{connectTime: 3 * time.Second}, mcppool.Options{}, mcppoolotel.Options{})
 		require.NoError(t, b.call(t.Context(), stdio, "open"))
-		_, err := b.pool.ListTools(t.Context(), mcppool.Server{Command: "unwrapped"}, "s")
+		_, err := b.pool.ListTools(t.Context(), mcppool.Server{Command: "unwrapped"}, mcppool.Borrow{Scope: "s"})
 		require.NoError(t, err)
 		all := b.collect(t)
 		require.Equal(t, "s", all["mcppool.wait.duration"].Unit)
@@ -253,7 +253,7 @@ func TestWithoutWrapTheCallItselfIsASpan(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, &fakes{protocol: "2025-06-18", call: slowCalls(time.Second)}, mcppool.Options{}, mcppoolotel.Options{})
 		ctx, root := b.tracing.Tracer("test").Start(t.Context(), "agent")
-		require.NoError(t, b.pool.Do(ctx, stdio, "s", func(ctx context.Context, s *mcppool.Session) error {
+		require.NoError(t, b.pool.Do(ctx, stdio, mcppool.Borrow{Scope: "s"}, func(ctx context.Context, s *mcppool.Session) error {
 			_, err := s.CallTool(ctx, mcppool.Call{Tool: "open"})
 			return err
 		}))
@@ -269,7 +269,7 @@ func TestWithoutWrapTheCallItselfIsASpan(t *testing.T) {
 func TestTheTransportIsToldWhereNobodyWrapsTheCall(t *testing.T) {
 	b := newBench(t, &fakes{}, mcppool.Options{}, mcppoolotel.Options{})
 	for tool, srv := range map[string]mcppool.Server{"pipe": stdio, "tcp": {URL: "http://host/"}} {
-		require.NoError(t, b.pool.Do(t.Context(), srv, "s", func(ctx context.Context, s *mcppool.Session) error {
+		require.NoError(t, b.pool.Do(t.Context(), srv, mcppool.Borrow{Scope: "s"}, func(ctx context.Context, s *mcppool.Session) error {
 			_, err := s.CallTool(ctx, mcppool.Call{Tool: tool})
 			return err
 		}))
@@ -291,7 +291,7 @@ func TestTheRequestIDIsOnTheSpanOfACallAndOnNoMetric(t *testing.T) {
 	srv := telemetrytest.Child(t, telemetrytest.Raw)
 	require.NoError(t, b.call(t.Context(), srv, "tell"))
 	require.Error(t, b.call(t.Context(), srv, "missing"))
-	require.NoError(t, b.pool.Do(t.Context(), srv, "conversation 7", func(ctx context.Context, s *mcppool.Session) error {
+	require.NoError(t, b.pool.Do(t.Context(), srv, mcppool.Borrow{Scope: "conversation 7"}, func(ctx context.Context, s *mcppool.Session) error {
 		_, err := s.CallTool(ctx, mcppool.Call{Tool: "pid"})
 		return err
 	}))

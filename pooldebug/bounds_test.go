@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mcppool/mcppool"
+	"github.com/mcppool/mcppool/internal/pagetest"
 	"github.com/mcppool/mcppool/pooldebug"
 )
 
@@ -109,12 +110,12 @@ func BenchmarkTraceOfACall(b *testing.B) {
 
 func BenchmarkJSONWith10000Sessions(b *testing.B) {
 	page := pooldebug.New(nil)
-	pool, err := mcppool.New(&mcppool.Options{Dial: dial, MaxSessions: -1, Trace: page.Trace()})
+	pool, err := mcppool.New(&mcppool.Options{Dial: pagetest.Dial, MaxSessions: -1, Trace: page.Trace()})
 	require.NoError(b, err)
 	defer pool.Close()
 	page.Attach(pool)
 	for i := range 10_000 {
-		_, err := pool.CallTool(b.Context(), named("a"), mcppool.Call{Tool: "t", Scope: fmt.Sprint(i)})
+		_, err := pool.CallTool(b.Context(), pagetest.Named("a"), mcppool.Call{Tool: "t", Scope: fmt.Sprint(i)})
 		require.NoError(b, err)
 	}
 	b.Run("asking the pool", func(b *testing.B) {
@@ -139,15 +140,15 @@ func BenchmarkJSONWith10000Sessions(b *testing.B) {
 }
 
 func TestASessionThatIsClosingIsCountedOnce(t *testing.T) {
-	s := show(t, nil, mcppool.Options{})
-	trace := s.page.Trace()
-	require.NoError(t, s.call(t, named("a"), "one", "t"))
+	s := pagetest.Show(t, nil, mcppool.Options{})
+	trace := s.Page.Trace()
+	require.NoError(t, s.Call(t, pagetest.Named("a"), "one", "t"))
 	// The page hears of the end before the pool has forgotten the session.
-	id := ask(t, s.page, "").Sessions[0].ID
+	id := ask(t, s.Page, "").Sessions[0].ID
 	trace.SessionClosed(t.Context(), mcppool.SessionClosedInfo{Origin: mcppool.Origin{SessionID: id}, Reason: mcppool.ReasonIdle, Lived: time.Second})
-	got := ask(t, s.page, "q=nothing")
+	got := ask(t, s.Page, "q=nothing")
 	require.Equal(t, 1, got.Total)
-	got = ask(t, s.page, "")
+	got = ask(t, s.Page, "")
 	require.Len(t, got.Sessions, 1)
 	require.Equal(t, "live", got.Sessions[0].State)
 }

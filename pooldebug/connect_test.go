@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mcppool/mcppool"
+	"github.com/mcppool/mcppool/internal/pagetest"
 	"github.com/mcppool/mcppool/pooldebug"
 )
 
@@ -59,14 +60,14 @@ func TestASessionThatConnectsTellsSinceWhenItsProcessRuns(t *testing.T) {
 		page := pooldebug.New(nil)
 		slow := func(ctx context.Context, srv mcppool.Server) (mcppool.Client, error) {
 			time.Sleep(time.Minute)
-			return dial(ctx, srv)
+			return pagetest.Dial(ctx, srv)
 		}
 		pool, err := mcppool.New(&mcppool.Options{Dial: slow, Trace: page.Trace()})
 		require.NoError(t, err)
 		defer pool.Close()
 		page.Attach(pool)
 		called := make(chan error, 1)
-		go func() { called <- (&shown{Pool: pool}).call(t, named("a"), "one", "t") }()
+		go func() { called <- (&pagetest.Shown{Pool: pool}).Call(t, pagetest.Named("a"), "one", "t") }()
 		synctest.Wait()
 		got := ask(t, page, "").Sessions[0]
 		require.Equal(t, "connecting", got.State)

@@ -3,12 +3,10 @@ package pooldebug_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -17,13 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/mcppool/mcppool"
-	"github.com/mcppool/mcppool/pooldebug"
+	"github.com/mcppool/mcppool/internal/pagetest"
 )
-
-// hostile is what a server may call itself, and write in errors. In a page that
-// takes it for HTML it changes the title.
-const hostile = `"><img src=x onerror="document.title='hacked'"><script>document.title='hacked'</script>` + "\x1b[31m\u202e</script>"
 
 const serveEnv = "POOLDEBUG_SERVE"
 
@@ -38,103 +31,12 @@ func TestMain(m *testing.M) {
 // serve is a real server with a hostile name and hostile stderr, which has its
 // secret in it, too.
 func serve() {
-	_, _ = os.Stderr.WriteString(hostile + os.Getenv("API_KEY") + "\n")
-	s := server.NewMCPServer(hostile, hostile)
+	_, _ = os.Stderr.WriteString(pagetest.Hostile + os.Getenv("API_KEY") + "\n")
+	s := server.NewMCPServer(pagetest.Hostile, pagetest.Hostile)
 	s.AddTool(mcp.NewTool("t"), func(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		return mcp.NewToolResultText("done"), nil
 	})
 	_ = server.ServeStdio(s)
-}
-
-// client is a connection in memory. What a call does is said by its tool's name.
-type client struct {
-	name string
-	done chan struct{}
-	once sync.Once
-}
-
-func (c *client) CallTool(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	switch req.Params.Name {
-	case "wait":
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-c.done:
-			return nil, errors.New("closed")
-		}
-	case "fail":
-		return nil, &mcppool.RPCError{Code: 1, Message: hostile}
-	case "second":
-		time.Sleep(time.Second)
-	}
-	return mcp.NewToolResultText("done"), nil
-}
-
-func (c *client) ListTools(context.Context, mcp.ListToolsRequest) (*mcp.ListToolsResult, error) {
-	return &mcp.ListToolsResult{}, nil
-}
-
-func (c *client) Info() *mcp.InitializeResult {
-	return &mcp.InitializeResult{ProtocolVersion: "2025-11-25", ServerInfo: mcp.Implementation{Name: c.name, Version: "1"}}
-}
-
-func (c *client) Done() <-chan struct{} { return c.done }
-func (c *client) Err() error            { return nil }
-func (c *client) Close() error {
-	c.once.Do(func() { close(c.done) })
-	return nil
-}
-
-// dial connects to the server that is called as srv's first argument is.
-func dial(_ context.Context, srv mcppool.Server) (mcppool.Client, error) {
-	c := &client{name: "unnamed", done: make(chan struct{})}
-	if len(srv.Args) > 0 {
-		c.name = srv.Args[0]
-	}
-	if c.name == "broken" {
-		return nil, errors.New(hostile)
-	}
-	return c, nil
-}
-
-func named(name string) mcppool.Server {
-	return mcppool.Server{Command: "server", Args: []string{name}}
-}
-
-// shown is a pool and its page, served.
-type shown struct {
-	*mcppool.Pool
-	page *pooldebug.Page
-	url  string
-}
-
-// show makes a pool of in-memory servers and its page, at a path of some depth.
-func show(t *testing.T, opts *pooldebug.Options, poolOpts mcppool.Options) *shown {
-	t.Helper()
-	page := pooldebug.New(opts)
-	poolOpts.Trace = page.Trace()
-	if poolOpts.Dial == nil {
-		poolOpts.Dial = dial
-	}
-	pool, err := mcppool.New(&poolOpts)
-	require.NoError(t, err)
-	page.Attach(pool)
-	mux := http.NewServeMux()
-	mux.Handle("/behind/some/prefix/", page)
-	srv := httptest.NewServer(mux)
-	t.Cleanup(func() {
-		_ = pool.Close()
-		srv.CloseClientConnections()
-		srv.Close()
-		http.DefaultClient.CloseIdleConnections()
-	})
-	return &shown{pool, page, srv.URL + "/behind/some/prefix/"}
-}
-
-func (s *shown) call(t *testing.T, srv mcppool.Server, scope, tool string) error {
-	t.Helper()
-	_, err := s.CallTool(t.Context(), srv, mcppool.Call{Tool: tool, Scope: scope})
-	return err
 }
 
 // Snapshot is the JSON of a page, as a reader of it would declare it.

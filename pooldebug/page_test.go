@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mcppool/mcppool"
+	"github.com/mcppool/mcppool/internal/pagetest"
 	"github.com/mcppool/mcppool/pooldebug"
 )
 
@@ -28,20 +29,20 @@ func TestJSONTellsOfSessionsLimitsCountersLatenciesAndEvents(t *testing.T) {
 		limits := mcppool.Limits{MaxProcesses: 10, MaxPerServer: 2}
 		page := pooldebug.New(&pooldebug.Options{MaxSessions: 4})
 		require.False(t, ask(t, page, "").Attached)
-		pool, err := mcppool.New(&mcppool.Options{MaxSessions: 4, Dial: dial, Trace: page.Trace(), Limits: limits})
+		pool, err := mcppool.New(&mcppool.Options{MaxSessions: 4, Dial: pagetest.Dial, Trace: page.Trace(), Limits: limits})
 		require.NoError(t, err)
 		defer pool.Close()
 		page.Attach(pool)
-		s := &shown{Pool: pool, page: page}
+		s := &pagetest.Shown{Pool: pool, Page: page}
 
 		begun := time.Now()
-		require.NoError(t, s.call(t, named("a"), "one", "second"))
-		require.Error(t, s.call(t, named("a"), "one", "fail"))
+		require.NoError(t, s.Call(t, pagetest.Named("a"), "one", "second"))
+		require.Error(t, s.Call(t, pagetest.Named("a"), "one", "fail"))
 		waiting := make(chan error, 1)
-		go func() { waiting <- s.call(t, named("b"), "two", "wait") }()
+		go func() { waiting <- s.Call(t, pagetest.Named("b"), "two", "wait") }()
 		synctest.Wait()
 		time.Sleep(time.Minute)
-		require.Error(t, s.call(t, named("broken"), "three", "t"))
+		require.Error(t, s.Call(t, pagetest.Named("broken"), "three", "t"))
 		synctest.Wait() // until the pool has forgotten it
 
 		got := ask(t, page, "sort=opened")
@@ -113,20 +114,20 @@ func TestJSONTellsOfSessionsLimitsCountersLatenciesAndEvents(t *testing.T) {
 func TestQueueLatencyIsThatOfTurnsAndLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		page := pooldebug.New(nil)
-		pool, err := mcppool.New(&mcppool.Options{Dial: dial, Trace: page.Trace()})
+		pool, err := mcppool.New(&mcppool.Options{Dial: pagetest.Dial, Trace: page.Trace()})
 		require.NoError(t, err)
 		defer pool.Close()
-		s := &shown{Pool: pool, page: page}
+		s := &pagetest.Shown{Pool: pool, Page: page}
 		first := make(chan error, 1)
-		go func() { first <- s.call(t, named("a"), "one", "second") }()
+		go func() { first <- s.Call(t, pagetest.Named("a"), "one", "second") }()
 		synctest.Wait()
-		require.NoError(t, s.call(t, named("a"), "one", "t"))
+		require.NoError(t, s.Call(t, pagetest.Named("a"), "one", "t"))
 		require.NoError(t, <-first)
 		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 		defer cancel()
-		go func() { first <- s.call(t, named("a"), "one", "second") }()
+		go func() { first <- s.Call(t, pagetest.Named("a"), "one", "second") }()
 		synctest.Wait()
-		_, err = s.CallTool(ctx, named("a"), mcppool.Call{Tool: "t", Scope: "one"})
+		_, err = s.CallTool(ctx, pagetest.Named("a"), mcppool.Call{Tool: "t", Scope: "one"})
 		require.ErrorIs(t, err, context.DeadlineExceeded)
 		require.NoError(t, <-first)
 		got := ask(t, page, "")
@@ -137,13 +138,13 @@ func TestQueueLatencyIsThatOfTurnsAndLimits(t *testing.T) {
 }
 
 func TestSearchAndSort(t *testing.T) {
-	s := show(t, nil, mcppool.Options{ShowScopes: true})
+	s := pagetest.Show(t, nil, mcppool.Options{ShowScopes: true})
 	for i, name := range []string{"pear", "apple", "fig"} {
 		for range i + 1 {
-			require.NoError(t, s.call(t, named(name), "chat of "+name, "t"))
+			require.NoError(t, s.Call(t, pagetest.Named(name), "chat of "+name, "t"))
 		}
 	}
-	require.Error(t, s.call(t, named("broken"), "x", "t"))
+	require.Error(t, s.Call(t, pagetest.Named("broken"), "x", "t"))
 	for s.Stats().Open > 3 {
 		runtime.Gosched() // until the pool has forgotten it
 	}
@@ -162,20 +163,20 @@ func TestSearchAndSort(t *testing.T) {
 		"q=start+failed":          "",
 		"sort=id&limit=1":         "pear",
 	} {
-		got := ask(t, s.page, query)
+		got := ask(t, s.Page, query)
 		require.Equal(t, want, strings.TrimSpace(names(got)), query)
 		require.Equal(t, 4, got.Total+strings.Count(query, "closed=no"), query)
 	}
-	require.Equal(t, 1, ask(t, s.page, "q=start+failed").Matching)
-	require.Equal(t, 4, ask(t, s.page, "limit=1").Matching)
+	require.Equal(t, 1, ask(t, s.Page, "q=start+failed").Matching)
+	require.Equal(t, 4, ask(t, s.Page, "limit=1").Matching)
 }
 
 func TestThePageHoldsNothingOfThePoolAndAllowsOnlyItsOwnScript(t *testing.T) {
-	s := show(t, nil, mcppool.Options{})
-	require.NoError(t, s.call(t, named(hostile), hostile, "t"))
+	s := pagetest.Show(t, nil, mcppool.Options{})
+	require.NoError(t, s.Call(t, pagetest.Named(pagetest.Hostile), pagetest.Hostile, "t"))
 	nonces := make(map[string]bool)
 	for range 2 {
-		r, err := http.Get(s.url)
+		r, err := http.Get(s.URL)
 		require.NoError(t, err)
 		body, err := io.ReadAll(r.Body)
 		require.NoError(t, err)
@@ -195,12 +196,12 @@ func TestThePageHoldsNothingOfThePoolAndAllowsOnlyItsOwnScript(t *testing.T) {
 }
 
 func TestHostileTextsAreMadeVisible(t *testing.T) {
-	s := show(t, nil, mcppool.Options{ShowScopes: true})
-	require.Error(t, s.call(t, named(hostile), hostile, "fail"))
+	s := pagetest.Show(t, nil, mcppool.Options{ShowScopes: true})
+	require.Error(t, s.Call(t, pagetest.Named(pagetest.Hostile), pagetest.Hostile, "fail"))
 	w := httptest.NewRecorder()
-	s.page.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/?format=json", nil))
+	s.Page.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/?format=json", nil))
 	require.NotContains(t, w.Body.String(), "<img", "not even a browser that guesses sees HTML")
-	got := ask(t, s.page, "")
+	got := ask(t, s.Page, "")
 	for _, text := range []string{got.Sessions[0].Name, got.Sessions[0].LastError, got.Sessions[0].Scope} {
 		require.Contains(t, text, "<img src=x")
 		require.Contains(t, text, "\u241b[31m\ufffd")
@@ -263,42 +264,42 @@ func post(t *testing.T, to string, header map[string]string, form url.Values) (i
 var sameOrigin = map[string]string{"Sec-Fetch-Site": "same-origin"}
 
 func TestButtonsCloseASessionAServerAndIdleOnes(t *testing.T) {
-	s := show(t, &pooldebug.Options{Actions: true}, mcppool.Options{})
+	s := pagetest.Show(t, &pooldebug.Options{Actions: true}, mcppool.Options{})
 	for i := range 3 {
-		require.NoError(t, s.call(t, named("a"), fmt.Sprint(i), "t"))
-		require.NoError(t, s.call(t, named("b"), fmt.Sprint(i), "t"))
+		require.NoError(t, s.Call(t, pagetest.Named("a"), fmt.Sprint(i), "t"))
+		require.NoError(t, s.Call(t, pagetest.Named("b"), fmt.Sprint(i), "t"))
 	}
 	open := func() int { return s.Stats().Live }
 	require.Equal(t, 6, open())
 
-	got := ask(t, s.page, "sort=id")
+	got := ask(t, s.Page, "sort=id")
 	id := url.Values{"action": {"session"}, "id": {got.Sessions[0].ID}}
-	code, body := post(t, s.url, sameOrigin, id)
+	code, body := post(t, s.URL, sameOrigin, id)
 	require.Equal(t, http.StatusOK, code)
 	require.JSONEq(t, `{"closed":1}`, body)
 	require.Equal(t, 5, open())
-	_, body = post(t, s.url, sameOrigin, id)
+	_, body = post(t, s.URL, sameOrigin, id)
 	require.JSONEq(t, `{"closed":0}`, body)
 
-	server := url.Values{"action": {"server"}, "server": {named("b").String()}}
-	_, body = post(t, s.url, sameOrigin, server)
+	server := url.Values{"action": {"server"}, "server": {pagetest.Named("b").String()}}
+	_, body = post(t, s.URL, sameOrigin, server)
 	require.JSONEq(t, `{"closed":3}`, body)
 	require.Equal(t, 2, open())
 
-	code, _ = post(t, s.url, sameOrigin, url.Values{"action": {"idle"}})
+	code, _ = post(t, s.URL, sameOrigin, url.Values{"action": {"idle"}})
 	require.Equal(t, http.StatusOK, code)
 	require.Zero(t, open())
 
-	code, _ = post(t, s.url, sameOrigin, url.Values{"action": {"nonsense"}})
+	code, _ = post(t, s.URL, sameOrigin, url.Values{"action": {"nonsense"}})
 	require.Equal(t, http.StatusBadRequest, code)
-	code, _ = post(t, s.url, sameOrigin, url.Values{"action": {strings.Repeat("x", 10_000)}})
+	code, _ = post(t, s.URL, sameOrigin, url.Values{"action": {strings.Repeat("x", 10_000)}})
 	require.Equal(t, http.StatusBadRequest, code)
 }
 
 func TestOtherSitesCannotPressButtons(t *testing.T) {
-	s := show(t, &pooldebug.Options{Actions: true}, mcppool.Options{})
-	require.NoError(t, s.call(t, named("a"), "one", "t"))
-	_, port, _ := strings.Cut(strings.TrimPrefix(s.url, "http://"), ":")
+	s := pagetest.Show(t, &pooldebug.Options{Actions: true}, mcppool.Options{})
+	require.NoError(t, s.Call(t, pagetest.Named("a"), "one", "t"))
+	_, port, _ := strings.Cut(strings.TrimPrefix(s.URL, "http://"), ":")
 	port, _, _ = strings.Cut(port, "/")
 	idle := url.Values{"action": {"idle"}}
 	for name, header := range map[string]map[string]string{
@@ -309,35 +310,35 @@ func TestOtherSitesCannotPressButtons(t *testing.T) {
 		"no origin":                      {"Origin": "null"},
 		"a name that points here, later": {"Sec-Fetch-Site": "same-origin", "Host": "evil.example:" + port},
 	} {
-		code, _ := post(t, s.url, header, idle)
+		code, _ := post(t, s.URL, header, idle)
 		require.Equal(t, http.StatusForbidden, code, name)
 	}
 	require.Equal(t, 1, s.Stats().Live)
-	code, _ := post(t, s.url, map[string]string{"Origin": "http://127.0.0.1:" + port}, idle)
+	code, _ := post(t, s.URL, map[string]string{"Origin": "http://127.0.0.1:" + port}, idle)
 	require.Equal(t, http.StatusOK, code)
 	require.Zero(t, s.Stats().Live)
 }
 
 func TestThereAreNoActionsUnlessAskedFor(t *testing.T) {
-	s := show(t, nil, mcppool.Options{})
-	require.NoError(t, s.call(t, named("a"), "one", "t"))
-	code, _ := post(t, s.url, sameOrigin, url.Values{"action": {"idle"}})
+	s := pagetest.Show(t, nil, mcppool.Options{})
+	require.NoError(t, s.Call(t, pagetest.Named("a"), "one", "t"))
+	code, _ := post(t, s.URL, sameOrigin, url.Values{"action": {"idle"}})
 	require.Equal(t, http.StatusMethodNotAllowed, code)
 	require.Equal(t, 1, s.Stats().Live)
-	require.False(t, ask(t, s.page, "").Actions)
+	require.False(t, ask(t, s.Page, "").Actions)
 }
 
 func TestAPageOnALoopbackAddressIsServedUnderItsOwnNamesOnly(t *testing.T) {
-	s := show(t, &pooldebug.Options{Hosts: []string{"debug.example"}}, mcppool.Options{})
+	s := pagetest.Show(t, &pooldebug.Options{Hosts: []string{"debug.example"}}, mcppool.Options{})
 	for host, want := range map[string]int{
 		"localhost": 200, "localhost:80": 200, "127.0.0.1:1": 200, "[::1]": 200, "pool.localhost:1": 200, "Debug.Example:443": 200,
 		"evil.example": 403, "127.0.0.1.evil.example": 403, "": 403, "10.0.0.1": 403,
 	} {
-		r := httptest.NewRequest(http.MethodGet, s.url+"?format=json", nil)
+		r := httptest.NewRequest(http.MethodGet, s.URL+"?format=json", nil)
 		r.RequestURI, r.Host = "", host
-		r = r.WithContext(localAddr(t, s.url))
+		r = r.WithContext(localAddr(t, s.URL))
 		w := httptest.NewRecorder()
-		s.page.ServeHTTP(w, r)
+		s.Page.ServeHTTP(w, r)
 		require.Equal(t, want, w.Code, host)
 	}
 }
@@ -368,10 +369,10 @@ func updates(t *testing.T, to string) (next func() Snapshot, end func()) {
 }
 
 func TestEventsSendOnlyWhatChanged(t *testing.T) {
-	s := show(t, &pooldebug.Options{Interval: 5 * time.Millisecond}, mcppool.Options{})
-	require.NoError(t, s.call(t, named("a"), "one", "t"))
-	require.NoError(t, s.call(t, named("b"), "two", "t"))
-	next, end := updates(t, s.url+"?format=events&sort=id")
+	s := pagetest.Show(t, &pooldebug.Options{Interval: 5 * time.Millisecond}, mcppool.Options{})
+	require.NoError(t, s.Call(t, pagetest.Named("a"), "one", "t"))
+	require.NoError(t, s.Call(t, pagetest.Named("b"), "two", "t"))
+	next, end := updates(t, s.URL+"?format=events&sort=id")
 	defer end()
 	first := next()
 	require.Equal(t, "a b", names(first))
@@ -381,7 +382,7 @@ func TestEventsSendOnlyWhatChanged(t *testing.T) {
 	require.Empty(t, quiet.Events)
 	require.Len(t, quiet.Order, 2)
 
-	require.NoError(t, s.call(t, named("b"), "two", "t"))
+	require.NoError(t, s.Call(t, pagetest.Named("b"), "two", "t"))
 	var changed Snapshot
 	for changed = next(); len(changed.Events) == 0; changed = next() {
 		require.Empty(t, changed.Events)
@@ -395,13 +396,13 @@ func TestEventsSendOnlyWhatChanged(t *testing.T) {
 }
 
 func TestTheNumberOfOpenPagesIsBounded(t *testing.T) {
-	s := show(t, nil, mcppool.Options{})
+	s := pagetest.Show(t, nil, mcppool.Options{})
 	for range 16 {
-		next, end := updates(t, s.url+"?format=events")
+		next, end := updates(t, s.URL+"?format=events")
 		next()
 		defer end()
 	}
-	r, err := http.Get(s.url + "?format=events")
+	r, err := http.Get(s.URL + "?format=events")
 	require.NoError(t, err)
 	require.NoError(t, r.Body.Close())
 	require.Equal(t, http.StatusServiceUnavailable, r.StatusCode)

@@ -13,7 +13,7 @@ import (
 // Caller is the part of a [mcppool.Pool] that a box needs.
 type Caller interface {
 	CallTool(ctx context.Context, srv mcppool.Server, call mcppool.Call) (*mcp.CallToolResult, error)
-	ListTools(ctx context.Context, srv mcppool.Server, scope string) ([]mcp.Tool, error)
+	ListTools(ctx context.Context, srv mcppool.Server, want mcppool.Borrow) ([]mcp.Tool, error)
 	CloseServer(srv mcppool.Server)
 }
 

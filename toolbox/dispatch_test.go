@@ -187,7 +187,7 @@ type failing struct{ err error }
 func (f failing) CallTool(context.Context, mcppool.Server, mcppool.Call) (*mcp.CallToolResult, error) {
 	return nil, f.err
 }
-func (f failing) ListTools(context.Context, mcppool.Server, string) ([]mcp.Tool, error) {
+func (f failing) ListTools(context.Context, mcppool.Server, mcppool.Borrow) ([]mcp.Tool, error) {
 	return nil, f.err
 }
 func (f failing) CloseServer(mcppool.Server) {}

@@ -198,7 +198,7 @@ func (ls *listings) ask(ctx context.Context, l *listing, f *flight) {
 		ctx, cancel = context.WithTimeout(ctx, timeout)
 		defer cancel()
 	}
-	tools, err := ls.caller.ListTools(ctx, l.server, "")
+	tools, err := ls.caller.ListTools(ctx, l.server, mcppool.Borrow{})
 	if err != nil && ctx.Err() == context.DeadlineExceeded {
 		err = &listTimeoutError{after: timeout, err: err}
 	}

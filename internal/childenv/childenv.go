@@ -5,6 +5,7 @@ package childenv
 import (
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 )
 
@@ -61,6 +62,28 @@ func Build(inherit []string, extra map[string]string) []string {
 		env = append(env, pair)
 	}
 	return env
+}
+
+// Inherited returns what a child that is built so gets of the host's environment
+// besides the safe part: the variables that were asked for by name, and the rest that
+// "*" brings.
+func Inherited(inherit []string, extra map[string]string) (asked, rest map[string]string) {
+	if len(inherit) == 0 {
+		return nil, nil
+	}
+	asked, rest = make(map[string]string), make(map[string]string)
+	for _, pair := range Build(inherit, extra) {
+		name, value, _ := strings.Cut(pair, "=")
+		_, own := extra[name]
+		switch named := slices.ContainsFunc(inherit, func(n string) bool { return fold(n) == fold(name) }); {
+		case own || IsSafe(name) && !named:
+		case named:
+			asked[name] = value
+		default:
+			rest[name] = value
+		}
+	}
+	return asked, rest
 }
 
 func fold(name string) string {

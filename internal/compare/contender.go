@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -70,6 +71,7 @@ const (
 	poolShared   = "mcppool, shared and concurrent"
 	poolOneShot  = "mcppool, no scope"
 	conn         = "mcppool's connection alone"
+	connInTurn   = "mcppool's connection alone, a call at a time"
 	mcpGo        = "mcp-go"
 	mcpGoOneShot = "mcp-go, process per call"
 	goSDK        = "go-sdk"
@@ -81,6 +83,7 @@ var contenders = map[string]dialer{
 	poolShared:   dialPoolShared,
 	poolOneShot:  dialPoolOneShot,
 	conn:         dialConn,
+	connInTurn:   dialConnInTurn,
 	mcpGo:        dialMCPGo,
 	mcpGoOneShot: dialOneShot(dialMCPGo),
 	goSDK:        dialGoSDK,
@@ -119,4 +122,36 @@ func open(ctx context.Context, name string, t target) (session, error) {
 		return nil, fmt.Errorf("%s: connect: %w", name, err)
 	}
 	return s, nil
+}
+
+// sharing is several sessions, each of which gets the same share of the calls.
+type sharing struct {
+	many many
+	all  []session
+	next atomic.Uint64
+}
+
+func openMany(ctx context.Context, name string, t target, n int) (session, error) {
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	s := &sharing{many: dialMany(name)}
+	for range n {
+		one, err := s.many.dial(ctx, t)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("%s: connect: %w", name, err), s.close())
+		}
+		s.all = append(s.all, one)
+	}
+	return s, nil
+}
+
+func (s *sharing) call(ctx context.Context, tool string, args any) (reply, error) {
+	return s.all[s.next.Add(1)%uint64(len(s.all))].call(ctx, tool, args)
+}
+
+func (s *sharing) close() (err error) {
+	for _, one := range s.all {
+		err = errors.Join(err, one.close())
+	}
+	return errors.Join(err, s.many.close())
 }

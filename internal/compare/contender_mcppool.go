@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"strconv"
+	"sync"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
@@ -52,7 +53,7 @@ func connectPool(ctx context.Context, server mcppool.Server) (session, error) {
 		return nil, err
 	}
 	s := &poolSession{p, server, "scope"}
-	err = p.Do(ctx, s.server, s.scope, func(context.Context, *mcppool.Session) error { return nil })
+	err = p.Do(ctx, s.server, mcppool.Borrow{Scope: s.scope}, func(context.Context, *mcppool.Session) error { return nil })
 	if err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
@@ -85,7 +86,7 @@ func dialPoolMany() many {
 	dial := func(ctx context.Context, t target) (session, error) {
 		scopes++
 		s := &poolSession{p, poolServer(t), strconv.Itoa(scopes)}
-		return sharedSession{s}, p.Do(ctx, s.server, s.scope, func(context.Context, *mcppool.Session) error { return nil })
+		return sharedSession{s}, p.Do(ctx, s.server, mcppool.Borrow{Scope: s.scope}, func(context.Context, *mcppool.Session) error { return nil })
 	}
 	return many{dial, p.Close}
 }
@@ -141,3 +142,21 @@ func (s connSession) call(ctx context.Context, tool string, args any) (reply, er
 }
 
 func (s connSession) close() error { return s.conn.Close() }
+
+// inTurn is a session with the cheapest way for its callers to take turns: a mutex,
+// which knows no order and no ctx.
+type inTurn struct {
+	session
+	mu *sync.Mutex
+}
+
+func dialConnInTurn(ctx context.Context, t target) (session, error) {
+	s, err := dialConn(ctx, t)
+	return inTurn{s, new(sync.Mutex)}, err
+}
+
+func (s inTurn) call(ctx context.Context, tool string, args any) (reply, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.session.call(ctx, tool, args)
+}

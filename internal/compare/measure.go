@@ -97,7 +97,11 @@ func start(ctx context.Context, r *row, name string) (*running, error) {
 		return run, nil
 	}
 	var err error
-	run.session, err = open(ctx, name, r.target)
+	if r.sessions > 1 {
+		run.session, err = openMany(ctx, name, r.target, r.sessions)
+	} else {
+		run.session, err = open(ctx, name, r.target)
+	}
 	return run, err
 }
 

@@ -16,10 +16,11 @@ type row struct {
 	contenders []string
 
 	// The call. What isn't raw is given as a program would have it.
-	tool    string
-	args    any
-	size    int // of the content of its result
-	callers int // that share the connection; 0 means 1
+	tool     string
+	args     any
+	size     int // of the content of its result
+	callers  int // that share the connection; 0 means 1
+	sessions int // that each caller uses in turn; 0 means 1
 
 	part part
 }
@@ -41,6 +42,7 @@ const (
 const (
 	groupSmall   = "Small calls"
 	groupMany    = "64 callers of one connection"
+	groupScopes  = "Callers of 8 sessions"
 	groupLarge   = "Large results"
 	groupArgs    = "Large arguments"
 	groupReal    = "A server made with mcp-go"
@@ -68,6 +70,8 @@ const (
 func rowText(size int) string  { return "text of " + sizeName(size) }
 func rowImage(size int) string { return "image of " + sizeName(size) }
 
+func rowScopes(callers int) string { return fmt.Sprintf("%d callers of 8 scopes", callers) }
+
 func sizeName(n int) string {
 	if n < mB {
 		return fmt.Sprintf("%d kB", n/kB)
@@ -93,6 +97,10 @@ func rows() []row {
 			contenders: []string{mcpGo, poolShared, goSDK, conn, floor}},
 		{group: groupMany, name: rowManyModern, target: onNew, tool: "echo", args: echo, size: len(small), callers: 64,
 			contenders: []string{mcpGo, poolShared, goSDK}},
+	}
+	for _, callers := range []int{64, 8} {
+		all = append(all, row{group: groupScopes, name: rowScopes(callers), target: onOld, tool: "echo", args: echo, size: len(small),
+			callers: callers, sessions: 8, contenders: []string{mcpGo, pool, conn, connInTurn}})
 	}
 	for _, tool := range []string{"text", "image"} {
 		name := rowText

@@ -48,6 +48,7 @@ func goals() []goal {
 	all = append(all,
 		atLeast(rowMany+": rate ÷ mcp-go's", 4, ratio(rowMany, poolShared, rate)),
 		atLeast(rowManyModern+": rate ÷ mcp-go's", 6, ratio(rowManyModern, poolShared, rate)),
+		atLeast(rowScopes(64)+": rate ÷ mcp-go's", 2, ratio(rowScopes(64), pool, rate)),
 		atMost(rowText(mB)+": bytes allocated ÷ bytes of the result", 1.1, of(rowText(mB), func(s sample) float64 { return bytesPer(s) / mB })))
 	for _, name := range []func(int) string{rowText, rowImage} {
 		for _, n := range sizes {

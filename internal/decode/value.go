@@ -14,18 +14,25 @@ import (
 // which a float64 would change is a json.Number.
 func Value(raw []byte) any {
 	s := jsonscan.New(raw)
-	return valueOf(&s)
+	return valueOf(&s, number)
 }
 
-func valueOf(s *jsonscan.Scanner) any {
+// Any decodes valid JSON as encoding/json decodes into an any. A number that no float64
+// holds is nil, as there, but without the error.
+func Any(raw []byte) any {
+	s := jsonscan.New(raw)
+	return valueOf(&s, float)
+}
+
+func valueOf(s *jsonscan.Scanner, number func(text []byte) any) any {
 	switch s.Peek() {
 	case '{':
-		return objectOf(s)
+		return objectOf(s, number)
 	case '[':
 		a := []any{}
 		s.Enter('[')
 		for s.Elem() {
-			a = append(a, valueOf(s))
+			a = append(a, valueOf(s, number))
 		}
 		return a
 	case '"':
@@ -39,25 +46,34 @@ func valueOf(s *jsonscan.Scanner) any {
 		return false
 	}
 	if raw := s.Skip(); len(raw) > 0 && raw[0] != 'n' {
-		return number(string(raw))
+		return number(raw)
 	}
 	return nil
 }
 
-func objectOf(s *jsonscan.Scanner) map[string]any {
+func objectOf(s *jsonscan.Scanner, number func(text []byte) any) map[string]any {
 	m := make(map[string]any)
 	s.Enter('{')
 	for key, ok := s.Key(); ok; key, ok = s.Key() {
-		m[key.Decode()] = valueOf(s)
+		m[key.Decode()] = valueOf(s, number)
 	}
 	return m
+}
+
+func float(text []byte) any {
+	f, err := strconv.ParseFloat(string(text), 64)
+	if err != nil {
+		return nil
+	}
+	return f
 }
 
 // safeDigits is how many decimal digits every float64 keeps.
 const safeDigits = 15
 
 // number is a float64 if that keeps the digits, and else a json.Number.
-func number(text string) any {
+func number(raw []byte) any {
+	text := string(raw)
 	f, err := strconv.ParseFloat(text, 64)
 	if err != nil {
 		return json.Number(text)
@@ -86,7 +102,7 @@ func Meta(raw []byte) (meta *mcp.Meta, ok bool) {
 	case s.Peek() != '{':
 		return nil, false
 	}
-	fields := objectOf(&s)
+	fields := objectOf(&s, number)
 	meta = &mcp.Meta{ProgressToken: fields["progressToken"], AdditionalFields: fields}
 	delete(fields, "progressToken")
 	return meta, s.End() == nil

@@ -18,7 +18,7 @@ var published = map[string]string{
 	core:                         `pool, err := mcppool.New(nil); _, _ = pool, err`,
 	core + "/toolbox/toolschema": `_ = new(toolschema.Validator)`,
 	core + "/toolbox/mcpservers": `_, _ = mcpservers.Parse("servers.json", nil, nil)`,
-	core + "/mcppoolotel":        `_ = mcppoolotel.Trace(nil)`,
+	core + "/mcppoolotel":        `_ = mcppoolotel.New(nil).Trace()`,
 	core + "/mcppoolprom":        `_ = mcppoolprom.New(nil)`,
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mcppool/mcppool"
+	"github.com/mcppool/mcppool/internal/pagetest"
 	"github.com/mcppool/mcppool/pooldebug"
 )
 
@@ -24,20 +25,20 @@ const rowsShown = `document.querySelectorAll("#sessions tbody tr[data-id]").leng
 func TestThePageInABrowser(t *testing.T) {
 	b := openBrowser(t)
 	limits := mcppool.Limits{MaxProcesses: 20, MaxPerScope: 3}
-	s := show(t, &pooldebug.Options{Actions: true, Interval: 50 * time.Millisecond}, limits)
+	s := pagetest.Show(t, &pooldebug.Options{Actions: true, Interval: 50 * time.Millisecond}, mcppool.Options{Limits: limits})
 	b.Desktop()
-	b.Navigate(s.url + "?some=query")
+	b.Navigate(s.URL + "?some=query")
 	b.Wait(text("#none") + ` === "No session yet."`)
 
 	t.Run("updates itself", func(t *testing.T) {
-		require.NoError(t, s.call(t, named("alpha"), "one", "t"))
+		require.NoError(t, s.Call(t, pagetest.Named("alpha"), "one", "t"))
 		b.Wait(rowsShown + " === 1")
 		b.Wait(text("#servers") + `.includes("alpha")`)
 		b.Wait(text("#g-live") + ` === "1"`)
 		b.Wait(text("#events") + `.includes("opened")`)
 		b.Wait(`document.querySelector("#sessions svg.line rect.connect")`)
 		for range 3 {
-			require.NoError(t, s.call(t, named("beta"), "two", "t"))
+			require.NoError(t, s.Call(t, pagetest.Named("beta"), "two", "t"))
 		}
 		b.Wait(rowsShown + " === 2")
 		b.Wait(text("#sessions tbody tr .c-calls") + ` === "3"`)
@@ -45,7 +46,7 @@ func TestThePageInABrowser(t *testing.T) {
 
 	// While a call is under way, the row says so.
 	waiting := make(chan error, 1)
-	go func() { waiting <- s.call(t, named("gamma"), "three", "wait") }()
+	go func() { waiting <- s.Call(t, pagetest.Named("gamma"), "three", "wait") }()
 	b.Wait(text(".state.busy") + ` === "busy" && ` + text("#sessions .tool") + `.startsWith("wait")`)
 	b.Wait(text("#g-borrowed") + ` === "1" && ` + text("#g-idle") + ` === "2"`)
 
@@ -71,10 +72,10 @@ func TestThePageInABrowser(t *testing.T) {
 	})
 
 	t.Run("shows hostile names as text", func(t *testing.T) {
-		require.Error(t, s.call(t, named(hostile), hostile, "fail"))
-		require.Error(t, s.call(t, named("broken"), "four", hostile))
+		require.Error(t, s.Call(t, pagetest.Named(pagetest.Hostile), pagetest.Hostile, "fail"))
+		require.Error(t, s.Call(t, pagetest.Named("broken"), "four", pagetest.Hostile))
 		id := ""
-		for info := range s.SessionsOf(hostile) {
+		for info := range s.SessionsOf(pagetest.Hostile) {
 			id = info.ID
 		}
 		b.Wait(text("#servers") + ".includes(`<img src=x onerror=`)")
@@ -84,7 +85,7 @@ func TestThePageInABrowser(t *testing.T) {
 		b.Wait(text("tr.more") + ".includes(`\u241b[31m\ufffd`)") // what is invisible is shown
 		b.Wait(`document.title === "mcppool" && !document.querySelector("main img, main script")`)
 		// The details stay open and the focus where it is while the page goes on.
-		require.NoError(t, s.call(t, named("delta"), "five", "t"))
+		require.NoError(t, s.Call(t, pagetest.Named("delta"), "five", "t"))
 		b.Wait(`document.activeElement === document.querySelector('` + row(id) + ` .c-session button')`)
 		b.Wait(rowsShown + ` === 6 && document.querySelector("tr.more")`)
 		b.Press(enter)
@@ -122,20 +123,20 @@ func TestThePageInABrowser(t *testing.T) {
 		b.Wait(text("#g-live") + ` === "0"`)
 		b.Click("#pause")
 		b.Wait(text("#status") + ` === "paused"`)
-		require.NoError(t, s.call(t, named("epsilon"), "six", "t"))
+		require.NoError(t, s.Call(t, pagetest.Named("epsilon"), "six", "t"))
 		b.Click("#pause")
 		b.Wait(text("#servers") + `.includes("epsilon")`)
 	})
 
 	t.Run("has no button for a server without sessions", func(t *testing.T) {
-		s.page.Trace().BackoffChanged(t.Context(), mcppool.BackoffChangedInfo{Origin: mcppool.Origin{Server: "held"}, State: mcppool.BackoffWaiting, Pause: time.Second})
+		s.Page.Trace().BackoffChanged(t.Context(), mcppool.BackoffChangedInfo{Origin: mcppool.Origin{Server: "held"}, State: mcppool.BackoffWaiting, Pause: time.Second})
 		shown := `[...document.querySelectorAll("#servers tbody tr")].map((tr) => tr.cells[6].innerText + tr.querySelector("button").checkVisibility()).join()`
 		b.Wait(shown + ` === "held offfalse,true"`)
-		s.page.Trace().BackoffChanged(t.Context(), mcppool.BackoffChangedInfo{Origin: mcppool.Origin{Server: "held"}, State: mcppool.BackoffOver})
+		s.Page.Trace().BackoffChanged(t.Context(), mcppool.BackoffChangedInfo{Origin: mcppool.Origin{Server: "held"}, State: mcppool.BackoffOver})
 	})
 
 	t.Run("draws a connect in two parts", func(t *testing.T) {
-		trace, from := s.page.Trace(), mcppool.Origin{SessionID: "pool-x", Server: "s"}
+		trace, from := s.Page.Trace(), mcppool.Origin{SessionID: "pool-x", Server: "s"}
 		trace.ProcessStarted(t.Context(), mcppool.ProcessStartedInfo{Origin: from, PID: 1})
 		trace.SessionOpened(t.Context(), mcppool.SessionOpenedInfo{Origin: from})
 		trace.ConnectEnd(t.Context(), mcppool.ConnectEndInfo{Origin: from, Took: 20 * time.Second})
@@ -157,14 +158,14 @@ func TestThePageInABrowser(t *testing.T) {
 	t.Run("shows what servers write, and hides it", func(t *testing.T) {
 		b.Wait(text("#left-out") + ` === ""`)
 		from := mcppool.Origin{SessionID: "pool-y", Server: "s"}
-		s.page.Trace().Stderr(t.Context(), mcppool.StderrInfo{Origin: from, Line: "  stderr: " + hostile})
+		s.Page.Trace().Stderr(t.Context(), mcppool.StderrInfo{Origin: from, Line: "  stderr: " + pagetest.Hostile})
 		lines := `document.querySelectorAll("#events .of-output").length`
 		b.Wait(lines + ` === 1`)
 		b.Wait(text("#events .of-output .text") + ".startsWith(`stderr: \"><img src=x onerror=`)")
 		b.Wait(text("#events .of-output .text") + ".includes(`\u241b[31m\ufffd`)")
 		b.Wait(`document.title === "mcppool" && !document.querySelector("main img, main script")`)
 		for range 2000 {
-			s.page.Trace().Junk(t.Context(), mcppool.JunkInfo{Origin: from, Line: "no message", Total: 1})
+			s.Page.Trace().Junk(t.Context(), mcppool.JunkInfo{Origin: from, Line: "no message", Total: 1})
 		}
 		b.Wait(text("#left-out") + `.match(/^1,99\d lines of output left out$/)`)
 		b.Wait(text("#events") + `.includes("no message")`)
@@ -185,15 +186,15 @@ func TestThePageInABrowser(t *testing.T) {
 			require.Equal(t, `"`+want+`"`, b.Eval(fmt.Sprintf("bytes(%d)", n)), n)
 		}
 	})
-	b.RequireClean(s.url)
+	b.RequireClean(s.URL)
 }
 
 func TestAPageWithoutActionsHasNoButtonsThatEndSomething(t *testing.T) {
 	b := openBrowser(t)
-	s := show(t, &pooldebug.Options{Interval: 50 * time.Millisecond}, mcppool.Limits{})
-	require.NoError(t, s.call(t, named("alpha"), "one", "t"))
-	b.Navigate(s.url)
+	s := pagetest.Show(t, &pooldebug.Options{Interval: 50 * time.Millisecond}, mcppool.Options{})
+	require.NoError(t, s.Call(t, pagetest.Named("alpha"), "one", "t"))
+	b.Navigate(s.URL)
 	b.Wait(rowsShown + " === 1")
 	b.Wait(`![...document.querySelectorAll("button.danger")].some((x) => x.checkVisibility())`)
-	b.RequireClean(s.url)
+	b.RequireClean(s.URL)
 }

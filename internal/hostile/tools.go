@@ -52,84 +52,116 @@ func (s *server) call(m message) {
 	if s.misbehaves() {
 		return
 	}
-	a := p.Args
-	text := func(t string) { s.answer(m.ID, textResult(t)) }
-	switch p.Name {
-	case "echo":
-		text(a.Text)
-	case "say":
-		s.raw([]byte(strings.ReplaceAll(a.Text, "$ID", string(m.ID)) + "\n"))
-	case "count":
-		s.mu.Lock()
-		s.count++
-		n := s.count
-		s.mu.Unlock()
-		text(fmt.Sprint(n))
-	case "pid":
-		text(fmt.Sprint(os.Getpid()))
-	case "big":
-		text(strings.Repeat("0123456789abcde ", a.N/16+1)[:a.N])
-	case "sleep":
-		time.Sleep(time.Duration(a.MS) * time.Millisecond)
-		text("slept")
-	case "seen":
-		s.mu.Lock()
-		all := strings.Join(s.seen, "\n")
-		s.mu.Unlock()
-		text(all)
-	case "error":
-		s.encode(map[string]any{"jsonrpc": "2.0", "id": s.mangle(m.ID), "error": map[string]any{
+	run := tools[p.Name]
+	if run == nil {
+		s.fail(m.ID, -32602, "unknown tool "+p.Name)
+		return
+	}
+	run(s, &toolCall{id: m.ID, name: p.Name, arguments: p.Args, token: p.Meta.ProgressToken})
+}
+
+// toolCall is one call of a tool.
+type toolCall struct {
+	arguments
+	id    json.RawMessage
+	name  string
+	token json.RawMessage // nil for none
+}
+
+var tools = map[string]func(*server, *toolCall){
+	"echo":  func(s *server, c *toolCall) { s.answer(c.id, textResult(c.Text)) },
+	"pid":   func(s *server, c *toolCall) { s.answer(c.id, textResult(fmt.Sprint(os.Getpid()))) },
+	"big":   func(s *server, c *toolCall) { s.answer(c.id, textResult(filler(c.N))) },
+	"ask":   func(s *server, c *toolCall) { s.answer(c.id, textResult(s.ask(c.Method))) },
+	"count": (*server).countCalls,
+	"seen":  (*server).tellSeen,
+	"say": func(s *server, c *toolCall) {
+		s.raw([]byte(strings.ReplaceAll(c.Text, "$ID", string(c.id)) + "\n"))
+	},
+	"sleep": func(s *server, c *toolCall) {
+		time.Sleep(time.Duration(c.MS) * time.Millisecond)
+		s.answer(c.id, textResult("slept"))
+	},
+	"error": func(s *server, c *toolCall) {
+		s.encode(map[string]any{"jsonrpc": "2.0", "id": s.mangle(c.id), "error": map[string]any{
 			"code": -32050, "message": "out of paper", "data": map[string]any{"tray": 2},
 		}})
-	case "fail":
+	},
+	"fail": func(s *server, c *toolCall) {
 		r := textResult("it failed")
 		r["isError"] = true
-		s.answer(m.ID, r)
-	case "last", "lastdaemon":
-		raw, _ := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": m.ID, "result": textResult("last" + strings.Repeat("x", a.N))})
-		if !s.has("nonewline") {
-			raw = append(raw, '\n')
-		}
-		if p.Name == "lastdaemon" {
-			startSleeper(true)
-		}
-		s.raw(raw)
-		os.Exit(0)
-	case "die":
-		s.die()
-	case "daemon":
+		s.answer(c.id, r)
+	},
+	"last":       (*server).last,
+	"lastdaemon": (*server).last,
+	"die":        func(s *server, _ *toolCall) { s.die() },
+	"daemon": func(s *server, _ *toolCall) {
 		startSleeper(true)
 		s.die()
-	case "notify":
-		var b []byte
-		for i := range a.N {
-			b = fmt.Appendf(b, `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%d}}`+"\n",
-				orNull(p.Meta.ProgressToken), i+1)
-		}
-		raw, _ := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": m.ID, "result": textResult("notified")})
-		s.raw(append(append(b, raw...), '\n'))
-	case "storm":
-		for i := range a.N {
-			s.notify("notifications/message", map[string]any{"level": "info", "data": i})
-		}
-		s.notify("notifications/tools/list_changed", nil)
-		text("stormed")
-	case "ask":
-		text(s.ask(a.Method))
-	case "pings":
-		for i := range a.N {
+	},
+	"notify": (*server).notifyProgress,
+	"storm":  (*server).storm,
+	"pings": func(s *server, c *toolCall) {
+		for i := range c.N {
 			s.encode(map[string]any{"jsonrpc": "2.0", "id": fmt.Sprint("p", i), "method": "ping"})
 		}
-		text("pinged")
-	case "stderr":
-		fmt.Fprintln(os.Stderr, a.Text)
-		text("written")
-	case "junk":
-		s.raw([]byte(strings.Repeat("no message\n", a.N)))
-		text("babbled")
-	default:
-		s.fail(m.ID, -32602, "unknown tool "+p.Name)
+		s.answer(c.id, textResult("pinged"))
+	},
+	"stderr": func(s *server, c *toolCall) {
+		fmt.Fprintln(os.Stderr, c.Text)
+		s.answer(c.id, textResult("written"))
+	},
+	"junk": func(s *server, c *toolCall) {
+		s.raw([]byte(strings.Repeat("no message\n", c.N)))
+		s.answer(c.id, textResult("babbled"))
+	},
+}
+
+func filler(n int) string { return strings.Repeat("0123456789abcde ", n/16+1)[:n] }
+
+func (s *server) countCalls(c *toolCall) {
+	s.mu.Lock()
+	s.count++
+	n := s.count
+	s.mu.Unlock()
+	s.answer(c.id, textResult(fmt.Sprint(n)))
+}
+
+func (s *server) tellSeen(c *toolCall) {
+	s.mu.Lock()
+	all := strings.Join(s.seen, "\n")
+	s.mu.Unlock()
+	s.answer(c.id, textResult(all))
+}
+
+func (s *server) last(c *toolCall) {
+	raw, _ := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": c.id, "result": textResult("last" + strings.Repeat("x", c.N))})
+	if !s.has("nonewline") {
+		raw = append(raw, '\n')
 	}
+	if c.name == "lastdaemon" {
+		startSleeper(true)
+	}
+	s.raw(raw)
+	os.Exit(0)
+}
+
+func (s *server) notifyProgress(c *toolCall) {
+	var b []byte
+	for i := range c.N {
+		b = fmt.Appendf(b, `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%d}}`+"\n",
+			orNull(c.token), i+1)
+	}
+	raw, _ := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": c.id, "result": textResult("notified")})
+	s.raw(append(append(b, raw...), '\n'))
+}
+
+func (s *server) storm(c *toolCall) {
+	for i := range c.N {
+		s.notify("notifications/message", map[string]any{"level": "info", "data": i})
+	}
+	s.notify("notifications/tools/list_changed", nil)
+	s.answer(c.id, textResult("stormed"))
 }
 
 // misbehaves does what the server does in place of every call, if its mode has such

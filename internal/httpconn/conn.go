@@ -11,7 +11,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"net/http"
 	"net/url"
 	"sync"
 	"sync/atomic"
@@ -22,7 +21,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/mcppool/mcppool/internal/guests"
-	"github.com/mcppool/mcppool/internal/offers"
+	"github.com/mcppool/mcppool/internal/progress"
 	"github.com/mcppool/mcppool/internal/rpc"
 	"github.com/mcppool/mcppool/internal/streams"
 	"github.com/mcppool/mcppool/internal/toolresult"
@@ -33,6 +32,8 @@ type Config struct {
 	URL    string // streamable HTTP, or SSE where the path ends in "/sse"
 	Header map[string]string
 	Web    *Web
+
+	MaxMessageSize int // in bytes, of one message of the server; zero or less: 64 MiB
 
 	rpc.Config
 }
@@ -52,16 +53,18 @@ var (
 
 // Conn is one connection. Its methods may be called from any goroutine.
 type Conn struct {
-	offers.Methods
 	cfg     *Config
 	mcp     *client.Client
 	sender  transport.Interface // below mcp
+	limit   int                 // of one message of the server
 	info    *mcp.InitializeResult
 	meta    atomic.Pointer[rpc.RequestMeta] // nil in it on legacy connections
 	decoder toolresult.Decoder
 	streams *streams.Set
 	guests  guests.Group
 	ids     atomic.Int64 // of requests that are ours
+
+	progress progress.Handlers
 
 	life context.Context // of the streams and the handlers
 	end  context.CancelFunc
@@ -76,20 +79,43 @@ var _ rpc.Conn = (*Conn)(nil)
 // Dial connects. Its ctx bounds the connecting, not the connection. Its error is
 // a [*rpc.StartError]; nothing is left then.
 func Dial(ctx context.Context, cfg Config) (*Conn, error) {
-	c, err := dial(ctx, &cfg)
+	c, err := find(ctx, &cfg)
 	if err != nil {
-		return nil, &rpc.StartError{Phase: "connect", Err: plain(err)}
+		return nil, &rpc.StartError{Phase: "connect", Err: err}
 	}
 	return c, nil
 }
 
+// find connects to a server whose era may not be given.
+func find(ctx context.Context, cfg *Config) (*Conn, error) {
+	if cfg.Era != rpc.Auto {
+		return dial(ctx, cfg)
+	}
+	if cfg.Web.isLegacy(cfg.URL) {
+		known := *cfg
+		known.Era = rpc.Legacy
+		c, err := dial(ctx, &known)
+		if err == nil || ctx.Err() != nil {
+			return c, err
+		}
+		cfg.Web.learn(cfg.URL, false)
+	}
+	c, err := dial(ctx, cfg)
+	if err == nil {
+		cfg.Web.learn(cfg.URL, c.meta.Load() == nil)
+	}
+	return c, err
+}
+
 func dial(ctx context.Context, cfg *Config) (*Conn, error) {
-	c := &Conn{cfg: cfg, done: make(chan struct{})}
-	c.Methods = offers.Of(c, cfg.UnknownContent)
+	c := &Conn{cfg: cfg, limit: cfg.MaxMessageSize, done: make(chan struct{})}
+	if c.limit <= 0 {
+		c.limit = defaultMessage
+	}
 	c.decoder.Unknown = cfg.UnknownContent
 	c.guests.OnPanic = cfg.OnPanic
 	var err error
-	if c.sender, err = newTransport(cfg); err != nil {
+	if c.sender, err = newTransport(cfg, c.limit); err != nil {
 		return nil, err
 	}
 	// The stream of SSE lives as long as this ctx, which is the connection's own.
@@ -97,7 +123,8 @@ func dial(ctx context.Context, cfg *Config) (*Conn, error) {
 	c.streams = streams.New(c.life, c.listen)
 	c.mcp = client.NewClient(wrap(c.sender), c.options(ctx)...)
 	stop := context.AfterFunc(ctx, c.end)
-	err = c.mcp.Start(c.life)
+	var x exchange
+	err = x.explain(c.life, c.limit, c.mcp.Start(x.in(c.life)))
 	if !stop() && err == nil {
 		err = ctx.Err()
 	}
@@ -121,7 +148,7 @@ func (c *Conn) initialize(ctx context.Context) error {
 	if c.cfg.Era == rpc.Legacy {
 		req.Params.ProtocolVersion = mcp.LATEST_LEGACY_PROTOCOL_VERSION
 	}
-	info, err := typed(ctx, func(ctx context.Context) (*mcp.InitializeResult, error) {
+	info, err := typed(ctx, c.limit, func(ctx context.Context) (*mcp.InitializeResult, error) {
 		return c.mcp.Initialize(ctx, req)
 	})
 	if err != nil {
@@ -139,8 +166,13 @@ func (c *Conn) initialize(ctx context.Context) error {
 
 // notified is called with the notifications of the server.
 func (c *Conn) notified(n mcp.JSONRPCNotification) {
-	if n.Method == mcp.MethodNotificationSubscriptionsAcknowledged {
+	switch n.Method {
+	case string(mcp.MethodNotificationProgress):
 		params, _ := json.Marshal(n.Params) // it came as JSON
+		c.progress.Deliver(params)
+		return
+	case mcp.MethodNotificationSubscriptionsAcknowledged:
+		params, _ := json.Marshal(n.Params)
 		c.streams.Acknowledged(params)
 	}
 	if h := c.cfg.Handlers.Notification; h != nil {
@@ -215,29 +247,4 @@ func (cfg *Config) silence(ctx context.Context) time.Duration {
 		d = min(d, left/2)
 	}
 	return d
-}
-
-// Web is the HTTP connections that several Conns share, and nobody else. They are
-// made for the first. Its zero value is ready.
-type Web struct {
-	once sync.Once
-	t    *http.Transport
-}
-
-func (w *Web) transport() *http.Transport {
-	w.once.Do(func() {
-		if t, ok := http.DefaultTransport.(*http.Transport); ok {
-			w.t = t.Clone()
-		} else {
-			w.t = &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true}
-		}
-	})
-	return w.t
-}
-
-// Close ends the connections. No Dial may be under way.
-func (w *Web) Close() {
-	if w.t != nil {
-		w.t.CloseIdleConnections()
-	}
 }

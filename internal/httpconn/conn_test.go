@@ -16,6 +16,7 @@ import (
 
 	"github.com/mcppool/mcppool/internal/httpconn"
 	"github.com/mcppool/mcppool/internal/offering"
+	"github.com/mcppool/mcppool/internal/offers"
 	"github.com/mcppool/mcppool/internal/rpc"
 )
 
@@ -93,17 +94,18 @@ func TestAServerAtAURLIsServedInBothEras(t *testing.T) {
 			require.NotNil(t, tools.Tools[0].RawInputSchema)
 			require.NotEmpty(t, tools.NextCursor)
 
-			resources, err := c.ListResourcesByPage(ctx, mcp.ListResourcesRequest{})
+			m := offers.Of(c, nil)
+			resources, err := m.ListResources(ctx, mcp.ListResourcesRequest{})
 			require.NoError(t, err)
 			require.NotEmpty(t, resources.Resources)
 			var read mcp.ReadResourceRequest
 			read.Params.URI = offering.URI
-			contents, err := c.ReadResource(ctx, read)
+			contents, err := m.ReadResource(ctx, read)
 			require.NoError(t, err)
 			require.Equal(t, "text of "+offering.URI, contents.Contents[0].(mcp.TextResourceContents).Text)
 			var get mcp.GetPromptRequest
 			get.Params.Name, get.Params.Arguments = "greet", map[string]string{"name": "Ada"}
-			prompt, err := c.GetPrompt(ctx, get)
+			prompt, err := m.GetPrompt(ctx, get)
 			require.NoError(t, err)
 			require.Equal(t, "Hello Ada", prompt.Messages[0].Content.(mcp.TextContent).Text)
 			var level mcp.SetLevelRequest

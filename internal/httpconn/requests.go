@@ -32,9 +32,10 @@ func (c *Conn) send(ctx context.Context, id, method string, params json.RawMessa
 	if params != nil {
 		req.Params = params
 	}
-	answer, err := c.sender.SendRequest(ctx, req)
+	var x exchange
+	answer, err := c.sender.SendRequest(x.in(ctx), req)
 	if err != nil {
-		return nil, plain(err)
+		return nil, x.explain(ctx, c.limit, err)
 	}
 	return resultOf(answer)
 }
@@ -42,7 +43,7 @@ func (c *Conn) send(ctx context.Context, id, method string, params json.RawMessa
 // ListTools is tools/list, one page of it. It goes through mcp-go's client, which
 // learns of the tools what headers their calls want.
 func (c *Conn) ListTools(ctx context.Context, req mcp.ListToolsRequest) (*rpc.ToolList, error) {
-	raw, err := captured(ctx, func(ctx context.Context) error {
+	raw, err := c.captured(ctx, func(ctx context.Context) error {
 		_, err := c.mcp.ListToolsByPage(ctx, req)
 		return err
 	})
@@ -68,12 +69,17 @@ func (c *Conn) ListTools(ctx context.Context, req mcp.ListToolsRequest) (*rpc.To
 
 // CallTool calls a tool.
 func (c *Conn) CallTool(ctx context.Context, call rpc.ToolCall) (*mcp.CallToolResult, error) {
+	token := ""
+	if call.OnProgress != nil {
+		token = c.progress.Add(call.OnProgress)
+		defer c.progress.Remove(token)
+	}
 	var req mcp.CallToolRequest
-	req.Params.Name, req.Params.Arguments, req.Params.Meta = call.Tool, call.Args, call.Meta
+	req.Params.Name, req.Params.Arguments, req.Params.Meta = call.Tool, call.Args, withToken(call.Meta, token)
 	if call.Args == nil {
 		req.Params.Arguments = json.RawMessage("{}")
 	}
-	raw, err := captured(ctx, func(ctx context.Context) error {
+	raw, err := c.captured(ctx, func(ctx context.Context) error {
 		_, err := c.mcp.CallTool(ctx, req)
 		return err
 	})
@@ -85,18 +91,30 @@ func (c *Conn) CallTool(ctx context.Context, call rpc.ToolCall) (*mcp.CallToolRe
 		return res, err
 	}
 	return rounds.Continue(ctx, c, &c.cfg.Handlers, res, func(more json.RawMessage) (*mcp.CallToolResult, error) {
-		return c.again(ctx, &call, more)
+		return c.again(ctx, &call, token, more)
 	})
 }
 
+// withToken is a _meta with a progress token, unless that is empty.
+func withToken(meta *mcp.Meta, token string) *mcp.Meta {
+	if token == "" {
+		return meta
+	}
+	own := mcp.Meta{ProgressToken: token}
+	if meta != nil {
+		own.AdditionalFields = meta.AdditionalFields
+	}
+	return &own
+}
+
 // again is a further round of a call.
-func (c *Conn) again(ctx context.Context, call *rpc.ToolCall, more json.RawMessage) (*mcp.CallToolResult, error) {
+func (c *Conn) again(ctx context.Context, call *rpc.ToolCall, token string, more json.RawMessage) (*mcp.CallToolResult, error) {
 	if call.Gate != nil {
 		if err := call.Gate(); err != nil {
 			return nil, err
 		}
 	}
-	meta, err := c.meta.Load().Joined(call.Meta, "")
+	meta, err := c.meta.Load().Joined(call.Meta, token)
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +162,7 @@ func (c *Conn) Probe(ctx context.Context) error {
 // SetLevel sets the least severity of the log messages that the server sends. On a
 // modern connection every request after it carries the level.
 func (c *Conn) SetLevel(ctx context.Context, req mcp.SetLevelRequest) error {
-	_, err := typed(ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, c.mcp.SetLevel(ctx, req) })
+	_, err := typed(ctx, c.limit, func(ctx context.Context) (struct{}, error) { return struct{}{}, c.mcp.SetLevel(ctx, req) })
 	for m := c.meta.Load(); err == nil && m != nil; m = c.meta.Load() {
 		if c.meta.CompareAndSwap(m, m.WithLevel(req.Params.Level)) {
 			break

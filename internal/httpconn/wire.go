@@ -3,6 +3,7 @@ package httpconn
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -17,22 +18,23 @@ import (
 )
 
 // newTransport makes mcp-go's transport for a URL. Nothing is sent yet.
-func newTransport(cfg *Config) (transport.Interface, error) {
-	quiet := slog.New(slog.DiscardHandler)
-	web := &http.Client{Transport: cfg.Web.transport()}
-	if isSSE(cfg.URL) {
-		return transport.NewSSE(cfg.URL, transport.WithHeaders(cfg.Header),
-			transport.WithHTTPClient(web), transport.WithSSELogger(quiet))
+func newTransport(cfg *Config, limit int) (transport.Interface, error) {
+	server, err := url.Parse(cfg.URL)
+	if err != nil {
+		return nil, errors.New("the URL can't be read") // the error holds it
 	}
-	return transport.NewStreamableHTTP(cfg.URL, transport.WithHTTPHeaders(cfg.Header),
-		transport.WithHTTPBasicClient(web), transport.WithHTTPLogger(quiet))
+	quiet := slog.New(slog.DiscardHandler)
+	web := &http.Client{Transport: &tap{base: cfg.Web.transport(), server: server, header: cfg.Header, limit: limit}}
+	if isSSE(server) {
+		return transport.NewSSE(cfg.URL, transport.WithHTTPClient(web), transport.WithSSELogger(quiet))
+	}
+	return transport.NewStreamableHTTP(cfg.URL, transport.WithHTTPBasicClient(web), transport.WithHTTPLogger(quiet))
 }
 
 // isSSE tells the older HTTP+SSE transport from streamable HTTP, by the path
 // that servers of that transport serve by convention.
-func isSSE(raw string) bool {
-	u, err := url.Parse(raw)
-	return err == nil && strings.HasSuffix(strings.TrimSuffix(u.Path, "/"), "/sse")
+func isSSE(u *url.URL) bool {
+	return strings.HasSuffix(strings.TrimSuffix(u.Path, "/"), "/sse")
 }
 
 // options are those of mcp-go's client. One call is one request: mcp-go would send it
@@ -126,10 +128,13 @@ func (w *wire) SendRequest(ctx context.Context, req transport.JSONRPCRequest) (*
 	return answer, nil
 }
 
-// typed runs a request of the client and returns a JSON-RPC error whole.
-func typed[T any](ctx context.Context, request func(context.Context) (T, error)) (T, error) {
-	var c capture
-	res, err := request(context.WithValue(ctx, captureKey{}, &c))
+// typed runs a request of the client and returns its error whole.
+func typed[T any](ctx context.Context, limit int, request func(context.Context) (T, error)) (T, error) {
+	var (
+		c capture
+		x exchange
+	)
+	res, err := request(context.WithValue(x.in(ctx), captureKey{}, &c))
 	if err == nil {
 		return res, nil
 	}
@@ -137,17 +142,20 @@ func typed[T any](ctx context.Context, request func(context.Context) (T, error))
 	if c.answer != nil && c.answer.Error != nil {
 		return zero, rpcError(c.answer.Error)
 	}
-	return zero, plain(err)
+	return zero, x.explain(ctx, limit, err)
 }
 
 // captured runs a request of the client and returns its result undecoded.
-func captured(ctx context.Context, request func(context.Context) error) (json.RawMessage, error) {
-	var c capture
-	err := request(context.WithValue(ctx, captureKey{}, &c))
-	if c.answer == nil {
-		return nil, plain(err)
+func (c *Conn) captured(ctx context.Context, request func(context.Context) error) (json.RawMessage, error) {
+	var (
+		got capture
+		x   exchange
+	)
+	err := request(context.WithValue(x.in(ctx), captureKey{}, &got))
+	if got.answer == nil {
+		return nil, x.explain(ctx, c.limit, err)
 	}
-	return resultOf(c.answer)
+	return resultOf(got.answer)
 }
 
 func resultOf(answer *transport.JSONRPCResponse) (json.RawMessage, error) {

@@ -20,8 +20,8 @@ func (c *Conn) CallTool(ctx context.Context, call rpc.ToolCall) (*mcp.CallToolRe
 	}
 	token := ""
 	if call.OnProgress != nil {
-		token = c.progress.add(call.OnProgress)
-		defer c.progress.remove(token)
+		token = c.progress.Add(call.OnProgress)
+		defer c.progress.Remove(token)
 	}
 	meta, err := c.meta.Load().Joined(call.Meta, token)
 	if err != nil {

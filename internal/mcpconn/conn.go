@@ -15,6 +15,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"os/exec"
 	"sync/atomic"
 	"time"
 
@@ -22,6 +23,7 @@ import (
 
 	"github.com/mcppool/mcppool/internal/decode"
 	"github.com/mcppool/mcppool/internal/offers"
+	"github.com/mcppool/mcppool/internal/progress"
 	"github.com/mcppool/mcppool/internal/rounds"
 	"github.com/mcppool/mcppool/internal/rpc"
 	"github.com/mcppool/mcppool/internal/stdio"
@@ -41,9 +43,12 @@ type Config struct {
 	Eras   *Eras    // memory of the eras of commands, under EraKey; nil for none
 	EraKey [16]byte // stands for Command and Args
 
-	MaxMessageSize int           // in bytes; zero or less: 64 MiB
-	CloseTimeout   time.Duration // zero: 10 s
-	Traffic        *Traffic      // counts the bytes; nil for none
+	MaxMessageSize int                   // in bytes; zero or less: 64 MiB
+	CloseTimeout   time.Duration         // zero: 10 s
+	Grace          time.Duration         // see proc.Config; zero: half of CloseTimeout
+	TermFirst      bool                  // see proc.Config
+	Prepare        func(*exec.Cmd) error // see proc.Config; called before each start
+	Traffic        *Traffic              // counts the bytes; nil for none
 
 	OnStart  func(pid int)                // a child was started; some servers are twice, see dial.go
 	OnJunk   func(line []byte, total int) // see stdio.Config
@@ -59,13 +64,12 @@ const StderrTail = stdio.DefaultStderrTail
 
 // Conn is one connection. Its methods may be called from any goroutine.
 type Conn struct {
-	offers.Methods
 	cfg      *Config
 	child    *stdio.Conn
 	info     *mcp.InitializeResult
 	meta     atomic.Pointer[rpc.RequestMeta] // nil in it on legacy connections
 	decoder  toolresult.Decoder
-	progress progressHandlers
+	progress progress.Handlers
 	streams  *streams.Set
 }
 
@@ -74,7 +78,6 @@ var _ rpc.Conn = (*Conn)(nil)
 // newConn starts a process. Nothing is sent yet.
 func newConn(cfg *Config, sc stdio.Config) (*Conn, error) {
 	c := &Conn{cfg: cfg}
-	c.Methods = offers.Of(c, cfg.UnknownContent)
 	c.decoder.Unknown = cfg.UnknownContent
 	sc.OnRequest = func(ctx context.Context, method string, params json.RawMessage) (any, error) {
 		return rounds.Serve(ctx, &cfg.Handlers, method, params)
@@ -214,6 +217,13 @@ func (c *Conn) Death() rpc.Death {
 // Close ends the connection and returns once nothing of it is left running.
 func (c *Conn) Close() error {
 	err := c.child.Close()
+	c.streams.Wait()
+	return err
+}
+
+// CloseBy is Close with another end of the time for it.
+func (c *Conn) CloseBy(deadline time.Time) error {
+	err := c.child.CloseBy(deadline)
 	c.streams.Wait()
 	return err
 }

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -120,6 +122,36 @@ func TestErasAreBounded(t *testing.T) {
 	}
 	require.Equal(t, mcpconn.MaxEras, eras.Len())
 	require.Equal(t, rpc.Modern, eras.Of([16]byte{byte(4999 % 256), byte(4999 >> 8)}), "the newest is kept")
+}
+
+func TestHowAProcessIsPreparedAndEndedIsUpToTheConfig(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no SIGTERM")
+	}
+	for name, set := range map[string]func(*mcpconn.Config){
+		"a short grace":          func(cfg *mcpconn.Config) { cfg.Grace = time.Millisecond },
+		"SIGTERM before the end": func(cfg *mcpconn.Config) { cfg.TermFirst = true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := hostileServer(t, "ignoreeof")
+			cfg.Era, cfg.CloseTimeout = rpc.Legacy, time.Hour
+			set(&cfg)
+			prepared := 0
+			cfg.Prepare = func(*exec.Cmd) error { prepared++; return nil }
+			c, err := mcpconn.Dial(within(t, 4*soon), cfg)
+			require.NoError(t, err)
+			closed := make(chan error, 1)
+			go func() { closed <- c.Close() }()
+			select {
+			case err := <-closed:
+				require.NoError(t, err)
+			case <-time.After(4 * soon):
+				kill(t, c)
+				t.Fatal("it got half of an hour")
+			}
+			require.Equal(t, 1, prepared)
+		})
+	}
 }
 
 func TestPinnedEraIsNotNegotiated(t *testing.T) {

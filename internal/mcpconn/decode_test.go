@@ -8,6 +8,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/stretchr/testify/require"
 
+	"github.com/mcppool/mcppool/internal/offers"
 	"github.com/mcppool/mcppool/internal/rpc"
 )
 
@@ -57,10 +58,11 @@ func TestAServerThatWritesAsPHPDoesIsServed(t *testing.T) {
 	require.Equal(t, `{"type":"object","properties":{}}`, string(list.Tools[0].RawInputSchema))
 	require.Equal(t, `{"const":9007199254740993}`, string(list.Tools[1].RawInputSchema))
 
-	prompts, err := c.ListPromptsByPage(within(t, soon), mcp.ListPromptsRequest{})
+	m := offers.Of(c, nil)
+	prompts, err := m.ListPrompts(within(t, soon), mcp.ListPromptsRequest{})
 	require.NoError(t, err)
 	require.Len(t, prompts.Prompts, 1)
-	prompt, err := c.GetPrompt(within(t, soon), mcp.GetPromptRequest{})
+	prompt, err := m.GetPrompt(within(t, soon), mcp.GetPromptRequest{})
 	require.NoError(t, err)
 	require.Equal(t, "t", prompt.Messages[0].Content.(mcp.TextContent).Text)
 

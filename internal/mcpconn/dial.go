@@ -64,7 +64,10 @@ func (d *dialer) look() error {
 	if err != nil {
 		return &rpc.StartError{Phase: "start", Err: err}
 	}
-	d.proc = proc.Config{Path: path, Args: d.cfg.Args, Env: d.cfg.Env, Dir: dir}
+	d.proc = proc.Config{
+		Path: path, Args: d.cfg.Args, Env: d.cfg.Env, Dir: dir,
+		Grace: d.cfg.Grace, TermFirst: d.cfg.TermFirst, Prepare: d.cfg.Prepare,
+	}
 	return nil
 }
 
@@ -127,18 +130,20 @@ func (d *dialer) findOut(ctx context.Context) (*Conn, error) {
 		return nil, err
 	}
 	order := []rpc.Era{rpc.Modern, rpc.Legacy}
-	if known.era == rpc.Legacy {
+	if known.isLegacy() {
 		order = []rpc.Era{rpc.Legacy, rpc.Modern}
 	}
 	g := newGreeting(c, order...)
-	g.hasty = known.era != rpc.Legacy // one that the other question kills is not asked it
+	g.hasty = !known.isLegacy() // one that the other question kills is not asked it
 	g.gives = g.hasty && !known.slow
 	if err = g.run(ctx); err == nil {
-		d.cfg.Eras.set(d.cfg.EraKey, memory{era: c.era()})
+		if !known.isLegacy() || known.doubted.IsZero() || c.isModern() {
+			d.cfg.Eras.set(d.cfg.EraKey, memory{era: c.era()})
+		}
 		return c, nil
 	}
 	var refused *rpc.Error
-	if known.era != rpc.Legacy || errors.As(err, &refused) {
+	if !known.isLegacy() || errors.As(err, &refused) {
 		d.cfg.Eras.set(d.cfg.EraKey, memory{})
 	}
 	again := g.hasty && g.mayHaveKilled(err) || err == errSilent
@@ -164,8 +169,8 @@ func (d *dialer) startAgain(ctx context.Context, g *greeting, known memory, firs
 		learnt = memory{slow: true}
 	case err != nil:
 		learnt = memory{}
-	case silent == 0 && !g.refused(rpc.Modern) && !known.died:
-		learnt = memory{died: true}
+	case silent == 0 && !g.refused(rpc.Modern) && known.doubted.IsZero():
+		learnt.doubted = time.Now().Add(mishapTime)
 	}
 	d.cfg.Eras.set(d.cfg.EraKey, learnt)
 	if err != nil && ctx.Err() != nil {

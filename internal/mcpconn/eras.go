@@ -2,6 +2,7 @@ package mcpconn
 
 import (
 	"sync"
+	"time"
 
 	"github.com/mcppool/mcppool/internal/rpc"
 )
@@ -19,13 +20,23 @@ type Eras struct {
 // memory is what is known of a command. The zero value is nothing.
 type memory struct {
 	era rpc.Era
-	// died is set where the server exited when it was asked for its era, and spoke the
-	// old one when it was started again. It may have been a mishap, so that it is
-	// asked once more.
-	died bool
+	// doubted is until when a server is taken for one of the old era that exited when it
+	// was asked, and spoke that when it was started again. It may have been a mishap, so
+	// that it is asked once more then. Zero where there is no doubt.
+	doubted time.Time
 	// slow is set where the server was started again after a long silence and was as
 	// slow then: it gets all the time there is.
 	slow bool
+}
+
+// mishapTime is how long a server that exited when it was asked for its era isn't asked
+// again.
+const mishapTime = 10 * time.Minute
+
+// isLegacy reports whether a server is begun with as one of the old era. One that died of
+// the question has been, too, but not for good.
+func (m memory) isLegacy() bool {
+	return m.era == rpc.Legacy && (m.doubted.IsZero() || time.Now().Before(m.doubted))
 }
 
 func (e *Eras) get(command [16]byte) memory {

@@ -28,9 +28,6 @@ var (
 	// of what is left when that is less. A variable for the tests alone.
 	probeTime = 1500 * time.Millisecond
 
-	// oddTime is how long a server whose words make no sense has to answer all the same.
-	oddTime = time.Second
-
 	// togetherTime is within what the answers to both questions come together.
 	togetherTime = 100 * time.Millisecond
 
@@ -56,7 +53,9 @@ type greeting struct {
 	gives bool      // a silence on all of them ends the greeting, when half of the time is over
 
 	begun    time.Time
-	since    time.Time     // of the silence
+	look     *time.Ticker  // at the silence
+	patience time.Duration // with it
+	since    time.Time     // of it
 	silent   time.Duration // how long it had been when that ended the greeting; zero otherwise
 	replies  chan reply
 	work     sync.WaitGroup // of the questions
@@ -64,6 +63,7 @@ type greeting struct {
 	held     *reply // a sound answer of the old era, while the modern one may come
 	refusals map[rpc.Era]error
 	asked    map[rpc.Era]bool
+	odd      odd
 }
 
 // reply is what became of a question.
@@ -91,11 +91,10 @@ func (g *greeting) run(ctx context.Context) error {
 	g.since = g.begun
 	g.ask(within)
 
-	patience := g.conn.cfg.silence(ctx)
-	look := time.NewTicker(max(patience/8, time.Millisecond))
-	defer look.Stop()
-	odd := g.conn.child.Odd()
-	var senseless, together <-chan time.Time
+	g.patience = g.conn.cfg.silence(ctx)
+	g.look = time.NewTicker(max(g.patience/8, time.Millisecond))
+	defer g.look.Stop()
+	var together <-chan time.Time
 	for {
 		select {
 		case r := <-g.replies:
@@ -108,24 +107,31 @@ func (g *greeting) run(ctx context.Context) error {
 			}
 		case <-together:
 			return g.first(ctx, g.settle(within, *g.held))
-		case <-look.C:
-			if g.isSilent(ctx, &patience) {
+		case <-g.look.C:
+			if g.isSilent(ctx) {
 				if len(g.order) == 0 {
 					g.silent = time.Since(g.begun)
 					return errSilent
 				}
-				g.ask(within)
-				g.since, patience = time.Now(), g.halfOfAll(ctx)
-				look.Reset(max(patience/8, time.Millisecond))
+				g.askOn(within)
 			}
-		case <-odd:
-			odd, senseless = nil, time.After(oddTime)
-		case <-senseless:
-			return g.conn.child.OddReason()
+		case o := <-g.conn.child.Odd():
+			g.hear(within, o)
+		case <-g.odd.verdict:
+			if g.isSenseless() {
+				return g.odd.reason
+			}
 		case <-ctx.Done():
 			return ctx.Err()
 		}
 	}
+}
+
+// askOn asks the next question though the last one isn't answered.
+func (g *greeting) askOn(ctx context.Context) {
+	g.ask(ctx)
+	g.since, g.patience = time.Now(), g.halfOfAll(ctx)
+	g.look.Reset(max(g.patience/8, time.Millisecond))
 }
 
 // first returns the end of ctx in place of an error that it caused.
@@ -206,20 +212,20 @@ func (g *greeting) settle(ctx context.Context, r reply) error {
 // isSilent reports whether the server has been silent for as long as that is borne.
 // Where it can be seen that it has not read what it was asked, the silence has not
 // begun: npx reads nothing until it has installed the package.
-func (g *greeting) isSilent(ctx context.Context, patience *time.Duration) bool {
-	if len(g.order) == 0 && !g.gives || len(g.order) > 0 && !g.hasty || *patience <= 0 {
+func (g *greeting) isSilent(ctx context.Context) bool {
+	if len(g.order) == 0 && !g.gives || len(g.order) > 0 && !g.hasty || g.patience <= 0 {
 		return false
 	}
 	if n, known := unread(g.conn.child); known && n > 0 {
 		g.since = time.Now()
 		if len(g.order) > 0 {
-			*patience = g.conn.cfg.silence(ctx)
+			g.patience = g.conn.cfg.silence(ctx)
 		} else {
-			*patience = g.halfOfAll(ctx)
+			g.patience = g.halfOfAll(ctx)
 		}
 		return false
 	}
-	return time.Since(g.since) >= *patience
+	return time.Since(g.since) >= g.patience
 }
 
 // halfOfAll is half of the time that is left; zero without a deadline, when there is

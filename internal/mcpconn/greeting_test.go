@@ -35,13 +35,17 @@ func questioned() bool {
 		os.Exit(0)
 	}
 	in, out := json.NewDecoder(os.Stdin), json.NewEncoder(os.Stdout)
-	for {
+	for n := 0; ; n++ {
 		var req struct {
 			ID     json.RawMessage
 			Method string
 		}
 		if in.Decode(&req) != nil {
 			return true
+		}
+		if line := strangeLines[how]; line != "" && n == 0 {
+			fmt.Println(line)
+			time.Sleep(1500 * time.Millisecond)
 		}
 		answer := map[string]any{"jsonrpc": "2.0", "id": req.ID, "result": map[string]any{}}
 		switch {
@@ -84,6 +88,14 @@ func questioned() bool {
 	}
 }
 
+// strangeLines are what servers print before they answer, late, as they should.
+var strangeLines = map[string]string{
+	"an old answer":      `{"jsonrpc":"2.0","id":1,"result":{}}`,
+	"an indented answer": "{\n  \"jsonrpc\": \"2.0\",\n  \"id\": 1,\n  \"result\": {}\n}",
+	"a header":           "Content-Length: 12",
+	"two old answers":    `{"jsonrpc":"2.0","id":1,"result":{}}` + "\n" + `{"jsonrpc":"2.0","id":2,"result":{}}`,
+}
+
 // crashed reports whether the server is to crash: the first time that it is asked.
 func crashed() bool {
 	f, err := os.OpenFile(os.Getenv("MCPCONN_CRASHED"), os.O_CREATE|os.O_EXCL, 0o600)
@@ -113,28 +125,34 @@ func TestServerThatRefusesTheQuestionAndExitsIsStartedAgain(t *testing.T) {
 	require.Equal(t, 3, *starts, "it isn't asked again")
 }
 
-func TestServerThatDiesOfTheQuestionIsRememberedOnceItHasDoneSoTwice(t *testing.T) {
+func TestServerThatDiesOfTheQuestionIsAskedOnceMoreAfterAWhileAndThenNeverAgain(t *testing.T) {
 	defer mcpconn.SetProbeTime(time.Minute)()
 	cfg := hostileServer(t, "strict")
 	cfg.Eras = &mcpconn.Eras{}
 	starts := 0
 	cfg.OnStart = func(int) { starts++ }
-	for _, want := range []int{2, 4, 5, 6} {
+	for i, want := range []int{2, 3, 4, 6, 7, 8} {
+		if i == 3 || i == 5 {
+			cfg.Eras.Age(cfg.EraKey)
+		}
 		require.Equal(t, "2025-06-18", dial(t, cfg).Info().ProtocolVersion)
 		require.Equal(t, want, starts)
 	}
 }
 
-func TestModernServerThatCrashesOnceAtItsStartIsModernTheNextTime(t *testing.T) {
+func TestModernServerThatCrashesOnceAtItsStartIsModernAfterAWhile(t *testing.T) {
 	defer mcpconn.SetProbeTime(time.Minute)()
 	cfg, starts := asked(t, "crashes once")
 	cfg.Env = append(cfg.Env, "MCPCONN_CRASHED="+filepath.Join(t.TempDir(), "crashed"))
-	require.False(t, mcp.IsModernProtocol(dial(t, cfg).Info().ProtocolVersion))
-	require.Equal(t, 2, *starts)
+	for _, want := range []int{2, 3} {
+		require.False(t, mcp.IsModernProtocol(dial(t, cfg).Info().ProtocolVersion))
+		require.Equal(t, want, *starts)
+	}
+	cfg.Eras.Age(cfg.EraKey)
 	for range 2 {
 		require.True(t, mcp.IsModernProtocol(dial(t, cfg).Info().ProtocolVersion))
 	}
-	require.Equal(t, 4, *starts)
+	require.Equal(t, 5, *starts)
 }
 
 func TestExitBeforeTheQuestionIsReadStartsNoSecondProcess(t *testing.T) {
@@ -247,6 +265,28 @@ func TestServerWhoseWordsMakeNoSenseIsKnownAtOnce(t *testing.T) {
 			require.Equal(t, 1, *starts)
 		})
 	}
+}
+
+func TestServerThatPrintsWhatMakesNoSenseAndAnswersLateIsConnected(t *testing.T) {
+	for how := range strangeLines {
+		for _, era := range []rpc.Era{rpc.Auto, rpc.Legacy} {
+			t.Run(how+" "+string(era), func(t *testing.T) {
+				t.Parallel()
+				cfg, starts := asked(t, how)
+				cfg.Era = era
+				dial(t, cfg)
+				require.Equal(t, 1, *starts)
+			})
+		}
+	}
+}
+
+func TestServerInDoubtIsGivenUpLongBeforeTheEnd(t *testing.T) {
+	defer mcpconn.SetDoubtTime(100 * time.Millisecond)()
+	cfg, _ := asked(t, "answers 1")
+	cfg.Era = rpc.Legacy // so that there is one question, and one strange answer
+	_, err := mcpconn.Dial(within(t, 10*soon), cfg)
+	require.ErrorContains(t, err, "server answers with an id that it was never given: 1")
 }
 
 func TestWhatAServerSaysOnStdoutIsInTheFailure(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 func (c *Conn) notified(method string, params json.RawMessage) {
 	switch method {
 	case string(mcp.MethodNotificationProgress):
-		c.progress.deliver(params)
+		c.progress.Deliver(params)
 		return
 	case mcp.MethodNotificationSubscriptionsAcknowledged:
 		c.streams.Acknowledged(params)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcppool/mcppool/internal/mcpconn"
 	"github.com/mcppool/mcppool/internal/offering"
+	"github.com/mcppool/mcppool/internal/offers"
 	"github.com/mcppool/mcppool/internal/rpc"
 )
 
@@ -31,12 +32,13 @@ func TestEverythingThatAServerOffersIsReached(t *testing.T) {
 	for name, cfg := range bothEras(t) {
 		t.Run(name, func(t *testing.T) {
 			c, ctx := dial(t, cfg), within(t, soon)
+			m := offers.Of(c, nil)
 
 			var list mcp.ListResourcesRequest
 			var uris []string
 			pages := 0
 			for more := true; more; pages++ {
-				page, err := c.ListResourcesByPage(ctx, list)
+				page, err := m.ListResources(ctx, list)
 				require.NoError(t, err)
 				for _, r := range page.Resources {
 					uris = append(uris, r.URI)
@@ -48,30 +50,30 @@ func TestEverythingThatAServerOffersIsReached(t *testing.T) {
 			require.Contains(t, uris, offering.URI)
 			require.Len(t, uris, 4)
 
-			templates, err := c.ListResourceTemplatesByPage(ctx, mcp.ListResourceTemplatesRequest{})
+			templates, err := m.ListResourceTemplates(ctx, mcp.ListResourceTemplatesRequest{})
 			require.NoError(t, err)
 			require.Equal(t, "note://{n}", templates.ResourceTemplates[0].URITemplate.Raw())
 
 			var read mcp.ReadResourceRequest
 			read.Params.URI = offering.URI
-			contents, err := c.ReadResource(ctx, read)
+			contents, err := m.ReadResource(ctx, read)
 			require.NoError(t, err)
 			require.Equal(t, "text of "+offering.URI, contents.Contents[0].(mcp.TextResourceContents).Text)
 
-			prompts, err := c.ListPromptsByPage(ctx, mcp.ListPromptsRequest{})
+			prompts, err := m.ListPrompts(ctx, mcp.ListPromptsRequest{})
 			require.NoError(t, err)
 			require.Equal(t, "greet", prompts.Prompts[0].Name)
 
 			var get mcp.GetPromptRequest
 			get.Params.Name, get.Params.Arguments = "greet", map[string]string{"name": "Ada"}
-			prompt, err := c.GetPrompt(ctx, get)
+			prompt, err := m.GetPrompt(ctx, get)
 			require.NoError(t, err)
 			require.Equal(t, "Hello Ada", prompt.Messages[0].Content.(mcp.TextContent).Text)
 
 			var complete mcp.CompleteRequest
 			complete.Params.Ref = mcp.PromptReference{Type: "ref/prompt", Name: "greet"}
 			complete.Params.Argument = mcp.CompleteArgument{Name: "name", Value: "A"}
-			completed, err := c.Complete(ctx, complete)
+			completed, err := m.Complete(ctx, complete)
 			require.NoError(t, err)
 			require.Equal(t, []string{"Ada"}, completed.Completion.Values)
 
@@ -86,6 +88,7 @@ func TestEverythingThatAServerOffersIsReached(t *testing.T) {
 func TestAJSONRPCErrorArrivesWhole(t *testing.T) {
 	for _, era := range []rpc.Era{rpc.Legacy, rpc.Modern} {
 		c, ctx := dial(t, refuses(t, era)), within(t, soon)
+		m := offers.Of(c, nil)
 		check := func(method string, err error) {
 			t.Helper()
 			var answer *rpc.Error
@@ -94,11 +97,11 @@ func TestAJSONRPCErrorArrivesWhole(t *testing.T) {
 			require.Equal(t, "no "+method, answer.Message)
 			require.JSONEq(t, `[1,2]`, string(answer.Data))
 		}
-		_, err := c.ListResourcesByPage(ctx, mcp.ListResourcesRequest{})
+		_, err := m.ListResources(ctx, mcp.ListResourcesRequest{})
 		check("resources/list", err)
-		_, err = c.ReadResource(ctx, mcp.ReadResourceRequest{})
+		_, err = m.ReadResource(ctx, mcp.ReadResourceRequest{})
 		check("resources/read", err)
-		_, err = c.GetPrompt(ctx, mcp.GetPromptRequest{})
+		_, err = m.GetPrompt(ctx, mcp.GetPromptRequest{})
 		check("prompts/get", err)
 		_, err = c.CallTool(ctx, rpc.ToolCall{Tool: "t"})
 		check("tools/call", err)

@@ -19,8 +19,8 @@ type Requester interface {
 	Request(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error)
 }
 
-// Methods are the typed requests of a connection, which embeds it. Their errors are
-// those of Request.
+// Methods are the typed requests over a connection. Their errors are those of its
+// Request.
 type Methods struct {
 	to      Requester
 	unknown toolresult.Unknown
@@ -30,13 +30,22 @@ type Methods struct {
 // a type that mcp-go doesn't know.
 func Of(to Requester, unknown toolresult.Unknown) Methods { return Methods{to, unknown} }
 
-// ask makes a request and decodes its result. Params must encode to an object.
-func ask[T any](ctx context.Context, m *Methods, method string, params any, read func([]byte) (T, error)) (res T, err error) {
+// Request makes one request and returns its result undecoded. Params encode to an
+// object; nil is none.
+func (m *Methods) Request(ctx context.Context, method string, params any) (json.RawMessage, error) {
+	if params == nil {
+		return m.to.Request(ctx, method, nil)
+	}
 	encoded, err := Params(params)
 	if err != nil {
-		return res, err
+		return nil, err
 	}
-	raw, err := m.to.Request(ctx, method, encoded)
+	return m.to.Request(ctx, method, encoded)
+}
+
+// ask makes a request and decodes its result. Params must encode to an object.
+func ask[T any](ctx context.Context, m *Methods, method string, params any, read func([]byte) (T, error)) (res T, err error) {
+	raw, err := m.Request(ctx, method, params)
 	if err != nil {
 		return res, err
 	}
@@ -56,13 +65,13 @@ func Params(params any) (json.RawMessage, error) {
 	return raw, nil
 }
 
-// ListResourcesByPage is resources/list.
-func (m *Methods) ListResourcesByPage(ctx context.Context, req mcp.ListResourcesRequest) (*mcp.ListResourcesResult, error) {
+// ListResources is resources/list.
+func (m *Methods) ListResources(ctx context.Context, req mcp.ListResourcesRequest) (*mcp.ListResourcesResult, error) {
 	return ask(ctx, m, string(mcp.MethodResourcesList), req.Params, decode.Resources)
 }
 
-// ListResourceTemplatesByPage is resources/templates/list.
-func (m *Methods) ListResourceTemplatesByPage(ctx context.Context, req mcp.ListResourceTemplatesRequest) (*mcp.ListResourceTemplatesResult, error) {
+// ListResourceTemplates is resources/templates/list.
+func (m *Methods) ListResourceTemplates(ctx context.Context, req mcp.ListResourceTemplatesRequest) (*mcp.ListResourceTemplatesResult, error) {
 	return ask(ctx, m, string(mcp.MethodResourcesTemplatesList), req.Params, decode.Templates)
 }
 
@@ -71,8 +80,8 @@ func (m *Methods) ReadResource(ctx context.Context, req mcp.ReadResourceRequest)
 	return ask(ctx, m, string(mcp.MethodResourcesRead), req.Params, decode.Resource)
 }
 
-// ListPromptsByPage is prompts/list.
-func (m *Methods) ListPromptsByPage(ctx context.Context, req mcp.ListPromptsRequest) (*mcp.ListPromptsResult, error) {
+// ListPrompts is prompts/list.
+func (m *Methods) ListPrompts(ctx context.Context, req mcp.ListPromptsRequest) (*mcp.ListPromptsResult, error) {
 	return ask(ctx, m, string(mcp.MethodPromptsList), req.Params, decode.Prompts)
 }
 

@@ -53,10 +53,13 @@ type DirError struct {
 func (e *DirError) Error() string { return fmt.Sprintf("working directory %q: %v", e.Dir, e.Err) }
 func (e *DirError) Unwrap() error { return e.Err }
 
-// LookError says that no program of that name can be run.
+// LookError says that no program of that name can be run. It holds of the command only
+// the program's base name: whoever writes a whole command line in its place may have
+// put a secret there.
 type LookError struct {
-	File   string // the name asked for
-	Path   string // the PATH it was looked for on; "" if the name held a separator
+	Name   string // as BaseName has it
+	Blanks bool   // the command holds some
+	Path   string // the PATH it was looked for on; "" if the command held a separator
 	OnPath bool   // it was looked for on Path
 	Err    error  // exec.ErrNotFound, or what denies running the only file found
 }
@@ -66,13 +69,28 @@ func (e *LookError) Error() string {
 	if errors.Is(e.Err, exec.ErrNotFound) {
 		reason = "no such executable"
 	}
+	text := fmt.Sprintf("command %q: %s", e.Name, reason)
 	switch {
+	case e.Blanks:
+		return fmt.Sprintf("command %q...: %s; it holds blanks, and arguments go in Args", e.Name, reason)
 	case !e.OnPath:
-		return fmt.Sprintf("command %q: %s", e.File, reason)
+		return text
 	case e.Path == "":
-		return fmt.Sprintf("command %q: %s, as the server's environment has no PATH", e.File, reason)
+		return text + ", as the server's environment has no PATH"
 	}
-	return fmt.Sprintf("command %q: %s on the PATH %q", e.File, reason, e.Path)
+	return fmt.Sprintf("%s on the PATH %q", text, e.Path)
 }
 
 func (e *LookError) Unwrap() error { return e.Err }
+
+// BaseName returns the name of the program in a command, without its directory and
+// without what follows a blank, which may be arguments: nothing that a secret is in.
+func BaseName(command string) string {
+	name := strings.TrimLeft(command, blanks)
+	if i := strings.IndexAny(name, blanks); i >= 0 {
+		name = name[:i]
+	}
+	return name[strings.LastIndexAny(name, `/\`)+1:]
+}
+
+const blanks = " \t\r\n"

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 )
 
 // LookPath finds the executable that file names and returns its absolute path.
@@ -19,8 +20,9 @@ import (
 // The error is a *[LookError]. It wraps exec.ErrNotFound, or fs.ErrPermission
 // where a file of that name was found but can't be run.
 func LookPath(file, dir string, env []string) (string, error) {
+	failed := LookError{Name: BaseName(file), Blanks: strings.ContainsAny(file, blanks), Err: exec.ErrNotFound}
 	if file == "" {
-		return "", &LookError{File: file, Err: exec.ErrNotFound}
+		return "", &failed
 	}
 	exts := executableExts(env)
 	if hasSeparator(file) {
@@ -33,12 +35,12 @@ func LookPath(file, dir string, env []string) (string, error) {
 			name, err = findExecutable(name, exts)
 		}
 		if err != nil {
-			return "", &LookError{File: file, Err: notFound(err)}
+			failed.Err = notFound(err)
+			return "", &failed
 		}
 		return name, nil
 	}
 	path := getenv(env, "PATH")
-	denied := exec.ErrNotFound
 	for _, entry := range filepath.SplitList(path) {
 		if !filepath.IsAbs(entry) {
 			continue
@@ -48,15 +50,21 @@ func LookPath(file, dir string, env []string) (string, error) {
 			return name, nil
 		}
 		if errors.Is(err, fs.ErrPermission) {
-			denied = err
+			failed.Err = err
 		}
 	}
-	return "", &LookError{File: file, Path: path, OnPath: true, Err: denied}
+	failed.Path, failed.OnPath = path, true
+	return "", &failed
 }
 
+// notFound leaves the path out of an error of the system, which is the command's.
 func notFound(err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
+	var of *fs.PathError
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return exec.ErrNotFound
+	case errors.As(err, &of):
+		return of.Err
 	}
 	return err
 }

@@ -3,6 +3,7 @@
 package proc_test
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -39,7 +40,7 @@ func TestLookPathSearchesThePathOfTheEnvironmentGiven(t *testing.T) {
 		require.ErrorIs(t, err, exec.ErrNotFound)
 		var lookErr *proc.LookError
 		require.ErrorAs(t, err, &lookErr)
-		require.Equal(t, "srv", lookErr.File)
+		require.Equal(t, "srv", lookErr.Name)
 		require.True(t, lookErr.OnPath)
 	}
 
@@ -68,13 +69,35 @@ func TestLookPathTakesAFileWithASeparatorRelativeToDir(t *testing.T) {
 
 	_, err := proc.LookPath("./missing", dir, nil)
 	require.ErrorIs(t, err, exec.ErrNotFound)
-	require.EqualError(t, err, `command "./missing": no such executable`)
+	require.EqualError(t, err, `command "missing": no such executable`)
 	_, err = proc.LookPath("./text", filepath.Join(dir, "bin"), nil)
 	require.ErrorIs(t, err, fs.ErrPermission)
 	_, err = proc.LookPath("./bin", dir, nil)
 	require.Error(t, err)
 	_, err = proc.LookPath("", dir, nil)
 	require.ErrorIs(t, err, exec.ErrNotFound)
+}
+
+func TestOfACommandOnlyTheProgramsBaseNameIsInErrors(t *testing.T) {
+	dir := t.TempDir()
+	denied := writeFile(t, filepath.Join(dir, "s3cret", "srv"), "", 0o600)
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "s3cret", "dir"), 0o700))
+	for command, want := range map[string]string{
+		"srv --token=s3cret":                `command "srv"...: no such executable; it holds blanks, and arguments go in Args`,
+		"/opt/srv --key s3cret/s3cret":      `command "srv"...: no such executable; it holds blanks, and arguments go in Args`,
+		"\tsrv\ts3cret":                     `command "srv"...: no such executable; it holds blanks, and arguments go in Args`,
+		"/s3cret/srv":                       `command "srv": no such executable`,
+		"s3cret/none/srv":                   `command "srv": no such executable`,
+		denied:                              `command "srv": permission denied`,
+		filepath.Join(dir, "s3cret", "dir"): `command "dir": is a directory`,
+	} {
+		_, err := proc.LookPath(command, dir, []string{"PATH=" + dir})
+		require.EqualError(t, err, want)
+		require.NotContains(t, fmt.Sprintf("%+v %#v", err, err), "s3cret")
+	}
+	broken := writeFile(t, filepath.Join(dir, "s3cret", "broken"), "no program", 0o700)
+	_, err := proc.Start(proc.Config{Path: broken})
+	require.ErrorContains(t, err, "start broken: exec format error")
 }
 
 func TestMissingInterpreterIsNamedAsTheCause(t *testing.T) {

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"os"
 	"strconv"
+
+	"github.com/mcppool/mcppool/internal/await"
 )
 
 // RSSOf returns the resident memory of whole trees, in bytes, by their index; pages
@@ -26,7 +28,7 @@ func RSSOf(procs ...*Process) []int64 {
 		for _, m := range members[i] {
 			sum += residentOf(m.pid)
 		}
-		if !closedWithin(p.exited, 0) { // else the pid may have been anybody's
+		if !await.Closed(p.exited, 0) { // else the pid may have been anybody's
 			sums[i] = sum
 		}
 	}

@@ -1,6 +1,10 @@
 package proc
 
-import "time"
+import (
+	"time"
+
+	"github.com/mcppool/mcppool/internal/await"
+)
 
 const (
 	// endTime is what a killed tree may take to be gone, beyond the timeout of Stop.
@@ -46,9 +50,9 @@ func (p *Process) Stop(timeout time.Duration) error {
 // awaitEnd waits for Done, which it closes itself if nothing else does.
 func (p *Process) awaitEnd(deadline time.Time) {
 	last := deadline.Add(busyTime)
-	for !closedWithin(p.done, time.Until(deadline)) {
+	for !await.Closed(p.done, time.Until(deadline)) {
 		err := p.tree.kill()
-		exited := closedWithin(p.exited, 0)
+		exited := await.Closed(p.exited, 0)
 		if time.Now().After(last) || !exited && (err != nil || p.tree.hangs()) {
 			p.giveUp(exited, err)
 			return
@@ -71,7 +75,7 @@ func stopPhases(timeout, want time.Duration) (grace, rest time.Duration) {
 // exitsAfter takes one step of Stop, and reports whether the program exits within d
 // of it.
 func (p *Process) exitsAfter(step func() (taken bool), d time.Duration) bool {
-	return d > 0 && step() && closedWithin(p.exited, d)
+	return d > 0 && step() && await.Closed(p.exited, d)
 }
 
 func (p *Process) closeInput() (taken bool) {
@@ -108,25 +112,5 @@ func (p *Process) request() {
 	defer p.mu.Unlock()
 	if !p.hasExited {
 		p.requested = true
-	}
-}
-
-// closedWithin waits for ch to be closed, at most d.
-func closedWithin(ch <-chan struct{}, d time.Duration) bool {
-	select {
-	case <-ch:
-		return true
-	default:
-	}
-	if d <= 0 {
-		return false
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ch:
-		return true
-	case <-timer.C:
-		return false
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"sync"
 	"syscall"
@@ -62,7 +63,7 @@ func explain(cmd *exec.Cmd, err error) error {
 			err = missingInterpreterError{err}
 		}
 	}
-	return &fs.PathError{Op: "start", Path: cmd.Path, Err: err}
+	return &fs.PathError{Op: "start", Path: filepath.Base(cmd.Path), Err: err}
 }
 
 type missingInterpreterError struct{ error }

@@ -4,6 +4,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"sync"
 	"syscall"
 	"time"
@@ -94,7 +95,7 @@ func explain(cmd *exec.Cmd, err error) error {
 			return &DirError{Dir: cmd.Dir, Err: syscall.ENOTDIR}
 		}
 	}
-	return &fs.PathError{Op: "start", Path: cmd.Path, Err: err}
+	return &fs.PathError{Op: "start", Path: filepath.Base(cmd.Path), Err: err}
 }
 
 func hasConsole() bool {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 )
 
 // Source is a configuration that holds secrets.
@@ -22,9 +23,16 @@ type Source struct {
 // Redactor blanks the secrets of one configuration. It may be used from any
 // goroutine.
 type Redactor struct {
-	source Source
-	once   sync.Once // finds the fields below, as most configurations show nothing
-	found  []string  // the secrets as they may be written, the longest first
+	known atomic.Pointer[known] // nil until it is needed, as most configurations show nothing
+
+	mu        sync.Mutex // protects the fields below
+	source    Source
+	inherited []Source
+}
+
+// known are the secrets of a configuration.
+type known struct {
+	found  []string // as they may be written, the longest first
 	blanks *strings.Replacer
 }
 
@@ -39,27 +47,58 @@ const blank = "[redacted]"
 // and as it is escaped in JSON, in quotes and in URLs.
 func New(s Source) *Redactor { return &Redactor{source: s} }
 
-func (r *Redactor) find() {
-	r.found = slices.Collect(maps.Keys(collect(r.source)))
-	r.source = Source{}
-	// The longest first, so that none is left in part.
-	slices.SortFunc(r.found, func(a, b string) int { return len(b) - len(a) })
-	pairs := make([]string, 0, 2*len(r.found))
-	for _, secret := range r.found {
-		pairs = append(pairs, secret, blank)
+// Inherit adds what a child gets of the host's environment: what was asked for by name
+// is as secret as the configuration's own env; of the rest, what its name or its look
+// says to be secret.
+func (r *Redactor) Inherit(asked, rest map[string]string) {
+	if len(asked)+len(rest) == 0 {
+		return
 	}
-	r.blanks = strings.NewReplacer(pairs...)
+	more := Source{Env: make(map[string]string, len(asked)+len(rest))}
+	maps.Copy(more.Env, asked)
+	for _, name := range slices.Sorted(maps.Keys(rest)) {
+		if value := rest[name]; looksSecret(name) || looksRandom(value) {
+			more.Env[name] = value
+		} else {
+			more.Args = append(more.Args, value) // which may be a URL with a password
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, s := range r.inherited {
+		if maps.Equal(s.Env, more.Env) && slices.Equal(s.Args, more.Args) {
+			return
+		}
+	}
+	r.inherited = append(r.inherited, more)
+	r.known.Store(nil)
 }
 
-func (r *Redactor) secrets() []string {
-	r.once.Do(r.find)
-	return r.found
+func (r *Redactor) secrets() *known {
+	if k := r.known.Load(); k != nil {
+		return k
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all := collect(r.source)
+	for _, s := range r.inherited {
+		maps.Copy(all, collect(s))
+	}
+	k := &known{found: slices.Collect(maps.Keys(all))}
+	// The longest first, so that none is left in part.
+	slices.SortFunc(k.found, func(a, b string) int { return len(b) - len(a) })
+	pairs := make([]string, 0, 2*len(k.found))
+	for _, secret := range k.found {
+		pairs = append(pairs, secret, blank)
+	}
+	k.blanks = strings.NewReplacer(pairs...)
+	r.known.Store(k)
+	return k
 }
 
 // Text gives s without the secrets.
 func (r *Redactor) Text(s string) string {
-	r.once.Do(r.find)
-	return r.blanks.Replace(s)
+	return r.secrets().blanks.Replace(s)
 }
 
 // minPiece is how many bytes of a secret Piece knows it by.
@@ -95,7 +134,7 @@ func (r *Redactor) Piece(s string, cut bool) string {
 // partAt is the length of the longest part of a secret at an end of s.
 func (r *Redactor) partAt(s string, isAt func(s, part string) bool, part func(secret string, n int) string) int {
 	longest := 0
-	for _, secret := range r.secrets() {
+	for _, secret := range r.secrets().found {
 		for n := min(len(secret)-1, len(s)); n > max(longest, minPiece-1); n-- {
 			if isAt(s, part(secret, n)) {
 				longest = n
@@ -107,7 +146,7 @@ func (r *Redactor) partAt(s string, isAt func(s, part string) bool, part func(se
 
 // across finds a whole secret in s that goes across a place.
 func (r *Redactor) across(s string, place int) (at int, secret string) {
-	for _, secret := range r.secrets() {
+	for _, secret := range r.secrets().found {
 		begin := max(0, place-len(secret)+1)
 		end := min(len(s), place+len(secret)-1)
 		if begin >= end {
@@ -182,10 +221,10 @@ func Value[T any](r *Redactor, v *T) *T {
 	return &shown
 }
 
-// Error gives err with a clean text, if it or an error that it wraps tells a
+// Error gives err with a clean text, if it [Redactor.Tells] a
 // secret. What it wraps can still be asked for with errors.Is, but not be got out.
 func (r *Redactor) Error(err error) error {
-	if !r.tells(err) {
+	if !r.Tells(err) {
 		return err
 	}
 	return &redactedError{
@@ -194,7 +233,8 @@ func (r *Redactor) Error(err error) error {
 	}
 }
 
-func (r *Redactor) tells(err error) bool {
+// Tells reports whether err, or an error that it wraps, tells a secret.
+func (r *Redactor) Tells(err error) bool {
 	if err == nil {
 		return false
 	}
@@ -203,9 +243,9 @@ func (r *Redactor) tells(err error) bool {
 	}
 	switch err := err.(type) {
 	case interface{ Unwrap() error }:
-		return r.tells(err.Unwrap())
+		return r.Tells(err.Unwrap())
 	case interface{ Unwrap() []error }:
-		return slices.ContainsFunc(err.Unwrap(), r.tells)
+		return slices.ContainsFunc(err.Unwrap(), r.Tells)
 	}
 	return false
 }

@@ -15,7 +15,7 @@ import (
 // Conn is one connection. Its methods may be called from any goroutine.
 //
 // The errors of its requests are [*Error], the server's own; [*NotSentError];
-// [*AnswerError]; [*ConfigError]; ctx's; and errors that are [ErrLost].
+// [*AnswerError]; [*ConfigError]; [*StatusError]; ctx's; and errors that are [ErrLost].
 type Conn interface {
 	// Request makes one request, whose params are a JSON object or nil, and
 	// returns its result undecoded.
@@ -83,8 +83,7 @@ type ToolCall struct {
 	// a server at a URL it isn't asked.
 	Gate func() error
 	// OnProgress is called with the progress of the call, in order, all of it before
-	// the call returns. When ctx ends the call still waits for one that runs. For a
-	// server at a URL there is none.
+	// the call returns. When ctx ends the call still waits for one that runs.
 	OnProgress func(mcp.ProgressNotification)
 	// ID, unless it is nil, is set to the id of the request, of a call in several
 	// rounds to the last one's. For a server at a URL it isn't.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // The codes of JSON-RPC that this project sends or looks at, see
@@ -44,6 +45,22 @@ type AnswerError struct{ Reason string }
 
 func (e *AnswerError) Error() string {
 	return "the server's answer can't be understood: " + e.Reason
+}
+
+// StatusError reports that a server at a URL answered with an HTTP status that is no
+// success. It is alive, and it isn't known whether it has done what it was asked.
+type StatusError struct {
+	Code int
+	Name string // such as "Not Found"; empty where the code has none
+	Text string // the first line of the answer, cut; empty for none
+}
+
+func (e *StatusError) Error() string {
+	text := strings.TrimSpace(fmt.Sprintf("HTTP status %d %s", e.Code, e.Name))
+	if e.Text != "" {
+		text += ": " + e.Text
+	}
+	return text
 }
 
 // HandlerError reports that a handler of the host failed while a call waited for

@@ -25,6 +25,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/mcppool/mcppool/internal/await"
 	"github.com/mcppool/mcppool/internal/guests"
 	"github.com/mcppool/mcppool/internal/proc"
 )
@@ -95,7 +96,7 @@ type Conn struct {
 	server serving
 	guests guests.Group
 	junk   tail // the last lines of stdout that are no message
-	odd    oddity
+	odd    oddities
 	reader *reader
 
 	ctx    context.Context // of the handlers of the server's requests
@@ -137,7 +138,7 @@ func Start(cfg Config) (*Conn, error) {
 	c.first = firstID()
 	c.ids.Store(c.first)
 	c.junk.size = cfg.StderrTail
-	c.odd.found = make(chan struct{})
+	c.odd.found = make(chan Oddity, maxOddities)
 	cfg.Proc.OnExit = func() {
 		c.noteUnread()
 		c.lose(ErrExited)
@@ -244,11 +245,13 @@ func (c *Conn) Ending() context.Context { return c.ctx }
 // *[proc.LeftError].
 //
 // All callers wait for the one that came first, and get its error.
-func (c *Conn) Close() error {
+func (c *Conn) Close() error { return c.CloseBy(time.Now().Add(c.cfg.CloseTimeout)) }
+
+// CloseBy is Close with another end of the time for it.
+func (c *Conn) CloseBy(deadline time.Time) error {
 	c.closing.Do(func() {
-		deadline := time.Now().Add(c.cfg.CloseTimeout)
 		c.finish(c.death(ErrClosed))
-		c.flushOut(min(flushTime, c.cfg.CloseTimeout/4))
+		c.flushOut(min(flushTime, time.Until(deadline)/4))
 		c.seal()
 		c.closeErr = c.proc.Stop(time.Until(deadline))
 		<-c.read
@@ -256,7 +259,7 @@ func (c *Conn) Close() error {
 		c.work.Wait()
 		handlers := [...]<-chan struct{}{c.events.close(), c.server.close(), c.guests.Close()}
 		for _, idle := range handlers {
-			if !closedWithin(idle, time.Until(deadline)) {
+			if !await.Closed(idle, time.Until(deadline)) {
 				c.closeErr = cmp.Or(c.closeErr, ErrHandlerRunning)
 			}
 		}

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/mcppool/mcppool/internal/await"
 )
 
 func TestEventsAreHandledInOrderByAGoroutineThatEnds(t *testing.T) {
@@ -98,9 +100,9 @@ func TestTheWaitForHandlersEndsWithCtxAndWithTheQueue(t *testing.T) {
 		q.handled(t.Context(), q.newest())
 		require.Equal(t, 2*time.Second, time.Since(begin))
 		idle := q.close()
-		require.False(t, closedWithin(idle, time.Second))
+		require.False(t, await.Closed(idle, time.Second))
 		close(release)
-		require.True(t, closedWithin(idle, time.Second))
+		require.True(t, await.Closed(idle, time.Second))
 		q.push(event{method: "late"})
 		require.Zero(t, q.held())
 	})

@@ -1,55 +1,12 @@
 package stdio
 
-import (
-	"bytes"
-	"sync"
-	"sync/atomic"
-)
+import "bytes"
 
 const (
 	smallBuffer  = 4 << 10 // of an idle connection
 	sharedBuffer = 128 << 10
 	readChunk    = 64 << 10 // what a pipe gives at most in one read
 )
-
-// These are used by the connections that are busy now. The garbage collector takes
-// what nobody has used for a while.
-var (
-	sharedBuffers = sync.Pool{New: func() any { return new([sharedBuffer]byte) }}
-	largeBuffers  sync.Pool // of *[]byte, of any size beyond a shared one's
-
-	// spareBuffer is one large buffer that is kept for good: results of a megabyte make
-	// the garbage collector run so often that it would take each before its next use.
-	spareBuffer atomic.Pointer[[]byte]
-)
-
-// maxSpareBuffer bounds the spareBuffer.
-const maxSpareBuffer = 2 << 20
-
-// putBuffer gives a buffer back that came from a lineBuffer, unless it is nil.
-func putBuffer(b []byte) {
-	switch {
-	case b == nil:
-	case cap(b) == sharedBuffer:
-		sharedBuffers.Put((*[sharedBuffer]byte)(b[:sharedBuffer]))
-	case cap(b) <= maxSpareBuffer && spareBuffer.CompareAndSwap(nil, &b):
-	default:
-		largeBuffers.Put(&b)
-	}
-}
-
-// largeBuffer returns a buffer of at least size bytes, and not of so many more that
-// few large lines would have the small ones keep much.
-func largeBuffer(size int) []byte {
-	b := spareBuffer.Swap(nil)
-	if b == nil {
-		b, _ = largeBuffers.Get().(*[]byte)
-	}
-	if b == nil || cap(*b) < size || cap(*b) > 4*size {
-		return make([]byte, size)
-	}
-	return (*b)[:size]
-}
 
 // lineBuffer cuts a byte stream into lines. It has a small buffer of its own,
 // goes on to a shared one and then to one made for the line at hand. It never
@@ -123,8 +80,6 @@ func (l *lineBuffer) grow() {
 	l.moveTo(largeBuffer(size))
 	putBuffer(old)
 }
-
-func sharedSlice() []byte { return sharedBuffers.Get().(*[sharedBuffer]byte)[:] }
 
 // large reports whether shrink would do something for an empty buffer.
 func (l *lineBuffer) large() bool { return len(l.buf) > smallBuffer }

@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/mcppool/mcppool/internal/await"
 )
 
 // Kill ends the connection and the process tree without grace and without
@@ -48,13 +50,13 @@ func (c *Conn) conclude(cause error) {
 
 	switch reason {
 	case ErrEOF, ErrBrokenPipe, ErrExited:
-		if closedWithin(c.proc.Exited(), reasonTime) {
+		if await.Closed(c.proc.Exited(), reasonTime) {
 			reason = ErrExited
 		}
 	}
 	c.stderr.drain()
 	dead := c.death(reason)
-	if closedWithin(c.proc.Exited(), 0) {
+	if await.Closed(c.proc.Exited(), 0) {
 		dead.Exited, dead.Exit = true, c.proc.Exit()
 	}
 	first := c.finish(dead)
@@ -70,26 +72,6 @@ func (c *Conn) conclude(cause error) {
 
 func (c *Conn) death(reason error) *DeadError {
 	return &DeadError{Reason: reason, StderrTail: c.StderrTail(), StdoutTail: c.StdoutTail()}
-}
-
-// closedWithin waits for ch to be closed, at most d.
-func closedWithin(ch <-chan struct{}, d time.Duration) bool {
-	select {
-	case <-ch:
-		return true
-	default:
-	}
-	if d <= 0 {
-		return false
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ch:
-		return true
-	case <-timer.C:
-		return false
-	}
 }
 
 // finish fails all calls and closes Done. The first error counts, of which it

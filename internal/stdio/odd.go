@@ -16,29 +16,34 @@ var (
 	errSpread  = errors.New("server spreads its messages over several lines, and has to write each on one")
 )
 
-// oddity is what a server that has answered nothing yet says in place of an answer,
-// and that explains why none will come.
-type oddity struct {
-	found  chan struct{} // closed once there is one
-	reason error         // the first; written before found is closed
+// Oddity is what a server that has answered nothing yet says in place of an answer.
+type Oddity struct {
+	Reason error
+	// Sure is set where nothing but an answer looks like that. Else the server may as
+	// well print what it found in a log before it answers.
+	Sure bool
+}
 
-	// The reader's. heard is guarded by Conn.mu as well.
+// maxOddities bounds those that nobody has taken yet.
+const maxOddities = 8
+
+// oddities finds the Oddity of a server. All but found is the reader's; heard is
+// guarded by Conn.mu as well.
+type oddities struct {
+	found  chan Oddity
 	heard  bool   // a call got its answer
+	header bool   // the lines before were headers of framing
 	spread []byte // lines so far of what may be one message; nil outside of such
 }
 
-// Odd returns a channel that is closed when the server, which hasn't answered yet,
-// is found to speak in a way in which it never will. It may be wrong: a server may
-// print what looks so before it answers.
-func (c *Conn) Odd() <-chan struct{} { return c.odd.found }
+// Odd returns a channel of what the server, which hasn't answered yet, says in a way in
+// which it never will. It holds the first few.
+func (c *Conn) Odd() <-chan Oddity { return c.odd.found }
 
-// OddReason returns why, after Odd.
-func (c *Conn) OddReason() error { return c.odd.reason }
-
-func (o *oddity) is(reason error) {
-	if o.reason == nil {
-		o.reason = reason
-		close(o.found)
+func (o *oddities) is(reason error, sure bool) {
+	select {
+	case o.found <- Oddity{reason, sure}:
+	default:
 	}
 }
 
@@ -48,22 +53,30 @@ func (r *reader) stray(m *frame.Message) {
 		return
 	}
 	if id := m.ID.Int; id <= r.first || id > r.ids.Load() {
-		r.odd.is(fmt.Errorf("server answers with an id that it was never given: %d", id))
+		r.odd.is(fmt.Errorf("server answers with an id that it was never given: %d", id), false)
 	}
+}
+
+// blank is called with an empty line, which ends the headers of framing.
+func (o *oddities) blank() {
+	if o.header && !o.heard {
+		o.is(errFraming, true)
+	}
+	o.header = false
 }
 
 // peculiar looks at a line that is no message.
 func (r *reader) peculiar(line []byte) {
 	o := &r.odd
-	if o.heard || o.reason != nil {
-		o.spread = nil
+	if o.heard {
+		o.spread, o.header = nil, false
 		return
 	}
-	const header = "content-length:"
-	if len(line) >= len(header) && bytes.EqualFold(line[:len(header)], []byte(header)) {
-		o.is(errFraming)
+	if hasHeader(line, "content-length:") {
+		o.header = true
 		return
 	}
+	o.header = o.header && hasHeader(line, "content-type:")
 	switch {
 	case string(line) == "{" || string(line) == "[":
 		o.spread = append([]byte{}, line...) // the first of its lines
@@ -78,7 +91,13 @@ func (r *reader) peculiar(line []byte) {
 	if line[0] != '}' {
 		return
 	}
-	if _, err := frame.Parse(o.spread); err == nil {
-		o.is(errSpread)
+	if m, err := frame.Parse(o.spread); err == nil {
+		o.spread = nil
+		id := m.ID.Int
+		o.is(errSpread, m.Kind == frame.Response && m.ID.Kind == frame.Integer && id > r.first && id <= r.ids.Load())
 	}
+}
+
+func hasHeader(line []byte, name string) bool {
+	return len(line) >= len(name) && bytes.EqualFold(line[:len(name)], []byte(name))
 }

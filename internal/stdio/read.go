@@ -76,6 +76,9 @@ func (r *reader) chunk(read func([]byte) (int, error)) error {
 		if !ok {
 			break
 		}
+		if len(line) > r.cfg.MaxMessageSize {
+			return ErrTooLong // its end came with the read that went over the limit
+		}
 		r.line(line)
 	}
 	if r.lines.tooLong() {
@@ -101,10 +104,12 @@ func (c *Conn) quiet() bool {
 func (r *reader) line(line []byte) {
 	line = frame.Trim(line)
 	if len(line) == 0 {
+		r.odd.blank()
 		return
 	}
 	m, err := frame.Parse(line)
 	if err == nil {
+		r.odd.header = false
 		r.alone = true
 		r.message(&m)
 		r.alone = false

@@ -1,6 +1,10 @@
 package stdio
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/mcppool/mcppool/internal/await"
+)
 
 // stderrDrain reads stderr, always: a server that nobody listens to stops when
 // the pipe is full.
@@ -65,7 +69,7 @@ func (s *stderrDrain) readReady(w *watch) {
 // end of the pipe: others may hold it open.
 func (s *stderrDrain) drain() {
 	if s.watch == nil {
-		closedWithin(s.ended, reasonTime)
+		await.Closed(s.ended, reasonTime)
 		return
 	}
 	_, _ = s.pass() // an error means that there is no more

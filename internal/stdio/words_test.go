@@ -74,40 +74,43 @@ func TestTheLastLinesThatAreNoMessageAreKept(t *testing.T) {
 }
 
 func TestWordsThatMakeNoSenseAreFoundBeforeTheFirstAnswerAlone(t *testing.T) {
-	for line, reason := range map[string]string{
-		"content-length: 52\r\n": "Content-Length framing",
-		"{\n  \"jsonrpc\": \"2.0\",\n  \"id\": $ID,\n  \"result\": {\n  }\n}": "spreads its messages over several lines",
-		`{"jsonrpc":"2.0","id":1,"result":{}}`:                                "an id that it was never given: 1",
+	for _, tc := range []struct {
+		line, reason string
+		sure         bool
+	}{
+		{"content-length: 52\r\n", "Content-Length framing", true},
+		{"Content-Length: 52\r\nContent-Type: application/json\r\n", "Content-Length framing", true},
+		{"{\n  \"jsonrpc\": \"2.0\",\n  \"id\": $ID,\n  \"result\": {\n  }\n}", "spreads its messages over several lines", true},
+		{"{\n  \"jsonrpc\": \"2.0\",\n  \"id\": 1,\n  \"result\": {\n  }\n}", "spreads its messages over several lines", false},
+		{`{"jsonrpc":"2.0","id":1,"result":{}}`, "an id that it was never given: 1", false},
 	} {
 		c := open(t, serverConfig(t))
-		go func() { _, _ = call(t.Context(), c, "say", saying(line)) }() // it ends with the test
+		go func() { _, _ = call(t.Context(), c, "say", saying(tc.line)) }() // it ends with the test
 		select {
-		case <-c.Odd():
-			require.ErrorContains(t, c.OddReason(), reason)
+		case odd := <-c.Odd():
+			require.ErrorContains(t, odd.Reason, tc.reason)
+			require.Equal(t, tc.sure, odd.Sure)
 		case <-time.After(soon):
-			t.Fatal("not found: " + line)
+			t.Fatal("not found: " + tc.line)
 		}
 		require.Equal(t, "1", mustCall(t, c, "count", `{}`), "the connection lives")
 
 		c = open(t, serverConfig(t))
 		mustCall(t, c, "count", `{}`)
-		_, err := call(t.Context(), c, "say", saying(line+"\n"+`{"jsonrpc":"2.0","id":$ID,"error":{"code":1,"message":"m"}}`))
+		_, err := call(t.Context(), c, "say", saying(tc.line+"\n"+`{"jsonrpc":"2.0","id":$ID,"error":{"code":1,"message":"m"}}`))
 		if _, answered := err.(*stdio.Error); !answered {
 			require.NoError(t, err)
 		}
-		select {
-		case <-c.Odd():
-			t.Fatal("found in a server that has answered: " + line)
-		default:
-		}
+		require.Empty(t, c.Odd(), "in a server that has answered: "+tc.line)
 	}
 }
 
-func TestJSONLogLinesAndOldLogsAreNotOdd(t *testing.T) {
+func TestLogsAndHeadersAloneAreNotOdd(t *testing.T) {
 	c := start(t, serverConfig(t))
-	lines := "{\n  \"level\": \"info\"\n}\n{\"level\":\"info\"}\n[\n]\nlog: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\nContent-Type: text\n"
+	lines := "{\n  \"level\": \"info\"\n}\n{\"level\":\"info\"}\n[\n]\nlog: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\nContent-Type: text\n\n" +
+		"Content-Length: 5\nhello\n\n"
 	mustCall(t, c, "say", saying(lines+`{"jsonrpc":"2.0","id":$ID,"result":{"content":[{"text":"x"}]}}`))
-	require.NoError(t, c.OddReason())
+	require.Empty(t, c.Odd())
 }
 
 func TestAFailedWriteOfUnknownExtentIsNeverNotSent(t *testing.T) {

@@ -163,14 +163,22 @@ func (c *Conn) turn(fd uintptr) verdict {
 	n, err := c.writeSome(fd, bytes)
 	c.cfg.Traffic.Out.Add(int64(n))
 	more := c.written(n, err == nil)
-	switch {
-	case err != nil:
+	if err != nil {
 		q.failure = err
 		return writeFail
-	case n == 0:
-		return blocked
+	}
+	return verdictOf(n, more)
+}
+
+// verdictOf says what a write came to that was fine. When there is no more the job is
+// over, and may be another's by now, also where nothing was written: the callers of all
+// that the full pipe didn't take have left.
+func verdictOf(n int, more bool) verdict {
+	switch {
 	case !more:
 		return emptied
+	case n == 0:
+		return blocked
 	}
 	return wroteAll
 }

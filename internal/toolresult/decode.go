@@ -81,7 +81,7 @@ func (d *Decoder) common(s *jsonscan.Scanner) *mcp.CallToolResult {
 		case "structuredContent":
 			raw := s.Skip()
 			r.RawStructuredContent = bytes.Clone(raw)
-			r.StructuredContent = decodeAny(raw)
+			r.StructuredContent = decode.Any(raw)
 		case "_meta":
 			r.Meta, ok = d.meta(s.Skip())
 		case "resultType":
@@ -158,7 +158,7 @@ func general(raw []byte, unknown Unknown) (*mcp.CallToolResult, error) {
 	r.InputRequests = m.InputRequests
 	r.RequestState = m.RequestState
 	r.RawStructuredContent = m.StructuredContent
-	r.StructuredContent = decodeAny(m.StructuredContent)
+	r.StructuredContent = decode.Any(m.StructuredContent)
 	r.Content, err = content(m.Content, unknown)
 	if err != nil {
 		return nil, err
