@@ -174,3 +174,71 @@ func TestThoseWhoWaitForARetiredConnectWaitForAnotherAtOnce(t *testing.T) {
 		w.drain()
 	})
 }
+
+// Who was called in a session that was replaced, and hasn't seen either yet, goes first
+// in its successor: before those behind him, for whom a spare is ready, and before those
+// who come only now.
+func TestWhoWasCalledAndDoesNotKnowItYetIsOvertakenByNobody(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := newWorld(t, poolstate.Config{}, poolstate.Limits{})
+		n := rapid.IntRange(1, 4).Draw(t, "callers")
+		for range n {
+			_, err := w.join(0, "a")
+			require.NoError(t, err)
+		}
+		if rapid.Bool().Draw(t, "a spare is ready") {
+			_, err := w.st.Prewarm(w.want(0, ""), 1, w.now)
+			require.NoError(t, err)
+			w.done()
+			w.connected(w.connecting[1], nil)
+		}
+		w.sleepy = true
+		old := w.connecting[0]
+		w.connected(old, nil)
+		require.True(t, w.borrows[0].called())
+		w.st.Retire(old, errNoLuck, poolstate.Retired, w.now)
+		w.done()
+		_, err := w.join(0, "a") // and comes too late
+		require.NoError(t, err)
+		for _, b := range w.borrows[1:] {
+			require.False(t, b.called() && !b.place.Last().Waits(), "caller %d has a turn", b.number)
+		}
+		w.sleepy = false
+		if rapid.Bool().Draw(t, "it gives up") {
+			w.leave(w.borrows[0], "")
+		} else {
+			w.look(w.borrows[0])
+		}
+		for len(w.connecting) > 0 {
+			w.connected(w.connecting[0], nil)
+		}
+		for i, b := range w.borrows {
+			require.Equal(t, i == 0, b.mayCall(), "caller %d", i)
+		}
+		w.drain()
+	})
+}
+
+func TestNothingIsRememberedOfThoseWhoHadNowhereToGo(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := newWorld(t, poolstate.Config{}, poolstate.Limits{})
+		for range rapid.IntRange(1, 3).Draw(t, "callers") {
+			_, err := w.join(0, "a")
+			require.NoError(t, err)
+		}
+		w.sleepy = true
+		s := w.connecting[0]
+		w.connected(s, nil)
+		w.st.Refuse()
+		w.st.Retire(s, errNoLuck, poolstate.Shutdown, w.now)
+		w.done()
+		for len(w.borrows) > 0 {
+			w.look(w.borrows[0])
+		}
+		w.settle()
+		require.Zero(t, w.st.Remembered())
+		for _, err := range w.refused {
+			require.Equal(t, poolstate.ErrClosed, err)
+		}
+	})
+}

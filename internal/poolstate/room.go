@@ -23,7 +23,7 @@ func (st *State) makeRoom(now Moment) {
 			served++
 		}
 	}
-	st.futile = served == 0
+	st.futile = true // what is left idle serves none of them
 }
 
 // needed reports whether s, which has become idle, may let another start. It takes no

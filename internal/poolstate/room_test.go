@@ -170,3 +170,57 @@ func TestProcessesOfASharedServerCountWhatRuns(t *testing.T) {
 		w.drain()
 	})
 }
+
+// Room is made for all who wait at once, not for one after the other, but for no more
+// than may start at once.
+func TestEachThatWaitsGetsRoomOfItsOwn(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 5).Draw(t, "sessions")
+		starting := rapid.SampledFrom([]int{0, 1, 2}).Draw(t, "MaxStarting")
+		w := newWorld(t, poolstate.Config{}, poolstate.Limits{MaxProcesses: n, MaxStarting: starting})
+		for i := range n {
+			w.leave(w.up(0, fmt.Sprint("idle ", i)), "")
+		}
+		wait := rapid.IntRange(1, 7).Draw(t, "wait")
+		for i := range wait {
+			_, err := w.join(4, fmt.Sprint(i))
+			require.NoError(t, err)
+			room := min(i+1, n)
+			if starting > 0 {
+				room = min(room, starting)
+			}
+			require.Len(t, w.closing, room)
+		}
+		w.drain()
+	})
+}
+
+// Sessions whose calls overlap take their time to end: for one that waits patiently, one
+// of them is ended in a second, and not all.
+func TestOneWhoWaitsCostsOneBusySessionASecond(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := newWorld(t, poolstate.Config{}, poolstate.Limits{MaxProcesses: 2})
+		long := []*borrow{w.up(2, ""), w.up(2, "")}
+		_, err := w.join(4, "patient")
+		require.NoError(t, err)
+		w.now += time.Second
+		for range rapid.IntRange(1, 5).Draw(t, "calls") {
+			w.now += 100 * time.Millisecond
+			for range 2 {
+				b, err := w.join(2, "")
+				require.NoError(t, err)
+				if b.mayCall() {
+					w.leave(b, "") // while the long ones go on
+				}
+			}
+		}
+		stale := 0
+		for _, b := range long {
+			if b.s.Stale() {
+				stale++
+			}
+		}
+		require.Equal(t, 1, stale)
+		w.drain()
+	})
+}
