@@ -14,12 +14,12 @@ import (
 	"github.com/mcppool/mcppool"
 )
 
-// inOrder makes n calls of one scope, each when the one before has found its session,
+// inOrder makes four calls of one scope, each when the one before has found its session,
 // and returns them.
-func inOrder(ctx context.Context, p *mcppool.Pool, srv mcppool.Server, n int) (calls []<-chan error) {
-	for i := range n {
+func inOrder(ctx context.Context, p *mcppool.Pool) (calls []<-chan error) {
+	for i := range 4 {
 		calls = append(calls, after(func() error {
-			_, err := p.CallTool(ctx, srv, mcppool.Call{Tool: fmt.Sprint(i), Scope: "s"})
+			_, err := p.CallTool(ctx, stdio, mcppool.Call{Tool: fmt.Sprint(i), Scope: "s"})
 			return err
 		}))
 		synctest.Wait()
@@ -42,44 +42,44 @@ func served(t *testing.T, f *fakes, calls []<-chan error) (tools []string) {
 func TestCallsKeepTheirOrderWhateverBecomesOfTheConnectTheyWaitFor(t *testing.T) {
 	for name, c := range map[string]struct {
 		opts mcppool.Options
-		do   func(t *testing.T, p *mcppool.Pool, f *fakes) []<-chan error
+		do   func(ctx context.Context, p *mcppool.Pool, f *fakes) []<-chan error
 	}{
-		"a spare comes up": {do: func(t *testing.T, p *mcppool.Pool, _ *fakes) []<-chan error {
-			go func() { _ = p.Prewarm(t.Context(), stdio, 1) }()
+		"a spare comes up": {do: func(ctx context.Context, p *mcppool.Pool, _ *fakes) []<-chan error {
+			go func() { _ = p.Prewarm(ctx, stdio, 1) }()
 			synctest.Wait()
-			return inOrder(t.Context(), p, stdio, 4)
+			return inOrder(ctx, p)
 		}},
 		"a spare comes up at a limit": {
 			opts: mcppool.Options{Limits: mcppool.Limits{MaxStarting: 1}},
-			do: func(t *testing.T, p *mcppool.Pool, _ *fakes) []<-chan error {
-				other := after(func() error { return call(t.Context(), p, other(1), "other") })
+			do: func(ctx context.Context, p *mcppool.Pool, _ *fakes) []<-chan error {
+				other := after(func() error { return call(ctx, p, other(1), "other") })
 				synctest.Wait()
-				calls := inOrder(t.Context(), p, stdio, 4)
-				go func() { _ = p.Prewarm(t.Context(), stdio, 1) }()
+				calls := inOrder(ctx, p)
+				go func() { _ = p.Prewarm(ctx, stdio, 1) }()
 				return append(calls, other)
 			},
 		},
-		"retired": {do: func(t *testing.T, p *mcppool.Pool, _ *fakes) []<-chan error {
-			calls := inOrder(t.Context(), p, stdio, 4)
+		"retired": {do: func(ctx context.Context, p *mcppool.Pool, _ *fakes) []<-chan error {
+			calls := inOrder(ctx, p)
 			p.RetireServer(stdio)
 			return calls
 		}},
-		"retired as it comes up": {do: func(t *testing.T, p *mcppool.Pool, _ *fakes) []<-chan error {
-			calls := inOrder(t.Context(), p, stdio, 4)
+		"retired as it comes up": {do: func(ctx context.Context, p *mcppool.Pool, _ *fakes) []<-chan error {
+			calls := inOrder(ctx, p)
 			time.Sleep(time.Second)
 			p.RetireServer(stdio)
 			return calls
 		}},
-		"dead on arrival": {do: func(t *testing.T, p *mcppool.Pool, f *fakes) []<-chan error {
-			calls := inOrder(t.Context(), p, stdio, 4)
+		"dead on arrival": {do: func(ctx context.Context, p *mcppool.Pool, f *fakes) []<-chan error {
+			calls := inOrder(ctx, p)
 			f.next(1, nil)
 			return calls
 		}},
-		"fails as a spare": {do: func(t *testing.T, p *mcppool.Pool, f *fakes) []<-chan error {
+		"fails as a spare": {do: func(ctx context.Context, p *mcppool.Pool, f *fakes) []<-chan error {
 			f.next(1, errors.New("no luck"))
-			go func() { _ = p.Prewarm(t.Context(), stdio, 1) }()
+			go func() { _ = p.Prewarm(ctx, stdio, 1) }()
 			synctest.Wait()
-			return inOrder(t.Context(), p, stdio, 4)
+			return inOrder(ctx, p)
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -87,7 +87,7 @@ func TestCallsKeepTheirOrderWhateverBecomesOfTheConnectTheyWaitFor(t *testing.T)
 				synctest.Test(t, func(t *testing.T) {
 					f := &fakes{connectTime: time.Second}
 					p := newPool(t, f, &c.opts)
-					tools := served(t, f, c.do(t, p, f))
+					tools := served(t, f, c.do(t.Context(), p, f))
 					var order []string
 					for _, tool := range tools {
 						if tool != "t" {

@@ -83,7 +83,7 @@ func TestSparesAreRefilledForConnectionsThatAreNeverLost(t *testing.T) {
 func TestManySessionsThatAreDueEndInSteps(t *testing.T) {
 	for _, n := range []int{1, 256, 257, 600} {
 		for _, byAge := range []bool{false, true} {
-			st, now := poolstate.New(poolstate.Config{}, poolstate.Limits{}), poolstate.Moment(time.Second)
+			st, now := poolstate.New(poolstate.Config{}, poolstate.Limits{}), time.Second
 			for i := range n {
 				w := &poolstate.Want{Key: poolstate.Key{Scope: fmt.Sprint(i)}, Policy: poolstate.Policy{IdleTimeout: time.Hour}}
 				s, place, err := st.Join(w, now)
