@@ -47,7 +47,7 @@ func (c *conn) awaitPlace(b *borrower, w *poolstate.Place) (err error) {
 		return c.st.Refusal()
 	default:
 	}
-	defer func(end func(error)) { end(err) }(c.wait(b.ctx, WaitLimit))
+	defer func(end func(error) error) { err = end(err) }(c.wait(b.ctx, WaitLimit))
 	var tooLong <-chan time.Time
 	if d := c.pool.maxWaitNow(); d > 0 {
 		if b.giveUp.IsZero() {
@@ -86,7 +86,7 @@ func (p *Pool) maxWaitNow() time.Duration {
 // connect may tie: the close wins over the connect in usable, and ctx over
 // neither, since what it would waste is there.
 func (c *conn) awaitConnect(ctx context.Context, w *poolstate.Place) (err error) {
-	defer func(end func(error)) { end(err) }(c.wait(ctx, WaitConnect))
+	defer func(end func(error) error) { err = end(err) }(c.wait(ctx, WaitConnect))
 	for called := calledTo(w); ; {
 		select {
 		case <-c.ready:
@@ -113,7 +113,7 @@ func (c *conn) awaitTurn(ctx context.Context, w *poolstate.Place) (err error) {
 	if isClosed(w.Called()) {
 		return nil
 	}
-	defer func(end func(error)) { end(err) }(c.wait(ctx, WaitTurn))
+	defer func(end func(error) error) { err = end(err) }(c.wait(ctx, WaitTurn))
 	for lost := c.st.Done(); ; {
 		select {
 		case <-w.Called():

@@ -162,8 +162,11 @@ func (p *Pool) childConfig(ctx context.Context, of *conn, common rpc.Config) mcp
 		},
 		OnLost: func() { p.lost(of) },
 	}
-	if p.trace.ProcessStarted != nil {
-		cfg.OnStart = func(pid int) { p.trace.ProcessStarted(ctx, ProcessStartedInfo{of.origin(), pid}) }
+	cfg.OnStart = func(child *mcpconn.Conn) {
+		of.starting.Store(child)
+		if p.trace.ProcessStarted != nil {
+			p.trace.ProcessStarted(ctx, ProcessStartedInfo{of.origin(), child.Pid()})
+		}
 	}
 	if p.trace.Stderr != nil { // else nobody has to look for its lines
 		cfg.OnStderr = func(line []byte) {
@@ -246,9 +249,11 @@ func (c *defaultClient) process() (pid int, stderr string) {
 	return c.Pid(), stderr
 }
 
-func (c *defaultClient) death() (exit, stderr, stdout string) {
-	d := c.Death()
-	return d.Exit, cleanTail(c.redact, d.Stderr), cleanTail(c.redact, d.Stdout)
+func (c *defaultClient) death() (exit, stderr, stdout string) { return tailsOf(c.redact, c.Death()) }
+
+// tailsOf is what may be shown of the end of a process.
+func tailsOf(r *redact.Redactor, d rpc.Death) (exit, stderr, stdout string) {
+	return d.Exit, cleanTail(r, d.Stderr), cleanTail(r, d.Stdout)
 }
 
 // cleanTail is what may be shown of the last that a server wrote to a stream: its

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/mcppool/mcppool/internal/mcpconn"
 	"github.com/mcppool/mcppool/internal/poolstate"
 	"github.com/mcppool/mcppool/internal/proc"
 	"github.com/mcppool/mcppool/internal/redact"
@@ -40,6 +41,8 @@ type conn struct {
 	client     Client
 	lost       <-chan struct{} // client.Done()
 	connectErr error
+
+	starting atomic.Pointer[mcpconn.Conn] // the last process of its connect; nil before, and over HTTP
 
 	watch sync.Once     // of over
 	ended chan struct{} // see over
@@ -273,6 +276,27 @@ func (p *Pool) explainDeath(c *conn) {
 	p.mu.Lock()
 	p.state.Explain(c.st, err)
 	p.mu.Unlock()
+}
+
+// waitError says what a caller waited for whose ctx has ended.
+func (c *conn) waitError(what WaitFor, took time.Duration, err error) error {
+	e := &WaitError{Server: c.label, For: what, Took: took, Err: err}
+	switch what {
+	case WaitLimit:
+		c.pool.mu.Lock()
+		limit := c.pool.state.WaitsFor(c.st)
+		c.pool.mu.Unlock()
+		e.Limit = limit.String()
+		if limit == poolstate.LimitServer && c.srv.Policy.Mode == Exclusive {
+			e.Limit = limitExclusive
+		}
+	case WaitConnect:
+		if r := c.starting.Load(); r != nil {
+			e.PID = r.Pid()
+			_, e.Stderr, e.Stdout = tailsOf(c.server.redact, r.Death())
+		}
+	}
+	return e
 }
 
 // lostError says what is known of the end of the connection.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/mcppool/mcppool/internal/lastwords"
 	"github.com/mcppool/mcppool/internal/poolstate"
 )
 
@@ -109,6 +110,51 @@ func (e *SessionLostError) Is(target error) bool { return target == ErrSessionLo
 
 func (e *SessionLostError) Unwrap() error { return e.Err }
 
+// WaitError is the end of a caller's context, which it wraps, during a wait: what was
+// waited for, and how far that had come. Nothing was sent.
+type WaitError struct {
+	// Server is the label of the server (see [Server.String]).
+	Server string
+	// For is what was waited for, and Took how long.
+	For  WaitFor
+	Took time.Duration
+	// Limit is the field of [Limits] that was reached, or "Policy.Mode" where a
+	// server is exclusive and another scope has it; empty for other waits.
+	Limit string
+	// PID is the server's process while it starts; 0 when there is none yet.
+	PID int
+	// Stderr and Stdout are the tails of what that wrote so far, as in
+	// [StartError].
+	Stderr, Stdout string
+	// Err is the error of the context.
+	Err error
+}
+
+func (e *WaitError) Error() string {
+	var b strings.Builder
+	took := e.Took.Round(time.Millisecond)
+	switch {
+	case e.Limit == limitExclusive:
+		fmt.Fprintf(&b, "waited %s for another scope to be done with the server, which is exclusive", took)
+	case e.For == WaitLimit:
+		fmt.Fprintf(&b, "waited %s at the limit %s", took, e.Limit)
+	case e.For == WaitTurn:
+		fmt.Fprintf(&b, "waited %s for another call of the session", took)
+	case e.PID == 0:
+		fmt.Fprintf(&b, "waited %s for the connection", took)
+	default:
+		fmt.Fprintf(&b, "waited %s for the server to start, whose process %d has not answered yet", took, e.PID)
+	}
+	fmt.Fprintf(&b, ": %s", text(e.Err))
+	appendDeath(&b, "", e.Stderr, e.Stdout)
+	return b.String()
+}
+
+func (e *WaitError) Unwrap() error { return e.Err }
+
+// limitExclusive is the limit of a server that is exclusive.
+const limitExclusive = "Policy.Mode"
+
 // LeftError is an error of [Pool.Close] and [Pool.Shutdown], and of a session's close
 // in [SessionClosedInfo]: processes that can't be ended, since they belong to another
 // user or hang in the kernel. The pool has given them up.
@@ -183,21 +229,22 @@ func heldOffError(label string, held *poolstate.HeldOffError) error {
 		err.Phase, err.Exit, err.Err = start.Phase, start.Exit, start.Err
 		err.Stderr, err.Stdout = start.Stderr, start.Stdout
 	case errors.As(held.Reason, &lost):
-		err.Exit, err.Stderr, err.Stdout, err.Err = lost.Exit, lost.Stderr, lost.Stdout, lost.Err
+		// What it wrote while it served somebody else is not for this caller.
+		err.Exit, err.Err = lost.Exit, lost.Err
 	}
 	return err
 }
 
-// appendDeath adds how a process ended and what it said last.
+// appendDeath adds how a process ended and what it said last, in a line.
 func appendDeath(b *strings.Builder, exit, stderr, stdout string) {
 	if exit != "" {
 		b.WriteString(" (" + exit + ")")
 	}
-	if s := strings.TrimSpace(stderr); s != "" {
-		fmt.Fprintf(b, "; stderr: %q", s)
+	if words := lastwords.Of(stderr); words != "" {
+		b.WriteString("; stderr: " + words)
 	}
-	if s := strings.TrimSpace(stdout); s != "" {
-		fmt.Fprintf(b, "; stdout: %q", s)
+	if words := lastwords.Of(stdout); words != "" {
+		b.WriteString("; stdout: " + words)
 	}
 }
 
@@ -230,6 +277,10 @@ type opError struct {
 }
 
 func (e *opError) Error() string {
+	var wait *WaitError
+	if errors.As(e.err, &wait) { // which says what for
+		return fmt.Sprintf("mcppool: %s on %s: %s", e.op, e.server, wait)
+	}
 	return fmt.Sprintf("mcppool: %s on %s: %s: %s", e.op, e.server, e.phase, text(e.err))
 }
 

@@ -2,6 +2,7 @@ package mcppool_test
 
 import (
 	"context"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -21,6 +22,7 @@ func (c immortal) Close() error {
 
 func TestWhatCannotBeEndedIsNamedByCloseAndGivesItsPlaceBack(t *testing.T) {
 	f := &fakes{}
+	var mu sync.Mutex
 	var told []error
 	p, err := mcppool.New(&mcppool.Options{
 		Limits: mcppool.Limits{MaxProcesses: 1},
@@ -28,7 +30,11 @@ func TestWhatCannotBeEndedIsNamedByCloseAndGivesItsPlaceBack(t *testing.T) {
 			c, err := f.dial(ctx, srv)
 			return immortal{c.(*fake)}, err
 		},
-		Trace: &mcppool.Trace{SessionClosed: func(_ context.Context, i mcppool.SessionClosedInfo) { told = append(told, i.Err) }},
+		Trace: &mcppool.Trace{SessionClosed: func(_ context.Context, i mcppool.SessionClosedInfo) {
+			mu.Lock()
+			defer mu.Unlock()
+			told = append(told, i.Err)
+		}},
 	})
 	require.NoError(t, err)
 	srv := mcppool.Server{Name: "browser", Command: "b"}

@@ -288,7 +288,7 @@ func (p *Pool) Prewarm(ctx context.Context, srv Server, n int) error {
 			b := newBorrower(ctx, &srv, "", nil)
 			return wrap("prewarm", &srv, phaseQueue, p.refusal(&b, c.st.Cause()))
 		case <-ctx.Done():
-			return wrap("prewarm", &srv, phaseQueue, ctx.Err())
+			return wrap("prewarm", &srv, phaseQueue, c.waitError(WaitConnect, p.now()-c.st.Opened, ctx.Err()))
 		}
 	}
 	if err != nil {

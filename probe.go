@@ -51,7 +51,9 @@ func (c *conn) awaitAnswer(ctx context.Context) error {
 	case <-d.over:
 	case <-c.st.Killed():
 	case <-ctx.Done():
-		return ctx.Err()
+		if !c.endedByLoss(ctx) {
+			return ctx.Err()
+		}
 	}
 	switch {
 	case c.st.Cause() != nil:

@@ -183,8 +183,12 @@ func (c *conn) addDetails(i *SessionInfo) {
 	}
 	select {
 	case <-c.ready:
-	default:
-		return // its connect is under way
+	default: // its connect is under way
+		if child := c.starting.Load(); child != nil {
+			i.PID = child.Pid()
+			_, i.Stderr, _ = tailsOf(c.server.redact, child.Death())
+		}
+		return
 	}
 	if shown := c.infoToShow(); shown != nil {
 		i.Protocol, i.Info = shown.ProtocolVersion, &shown.ServerInfo

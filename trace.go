@@ -311,14 +311,15 @@ func panicText(v any) string {
 	return fmt.Sprintf("a %T", v)
 }
 
-// wait reports that a call waits, and returns what reports the end of it.
-func (c *conn) wait(ctx context.Context, what WaitFor) (end func(error)) {
+// wait reports that a call waits, and returns what reports the end of it: that returns
+// the error, with what is known of the wait if it is the end of ctx.
+func (c *conn) wait(ctx context.Context, what WaitFor) (end func(error) error) {
 	p := c.pool
 	from, begun := c.origin(), p.now()
 	if p.trace.WaitBegin != nil {
 		p.trace.WaitBegin(ctx, WaitBeginInfo{from, what})
 	}
-	return func(err error) {
+	return func(err error) error {
 		took := p.now() - begun
 		if what != WaitConnect {
 			p.waits.Add(1)
@@ -327,6 +328,10 @@ func (c *conn) wait(ctx context.Context, what WaitFor) (end func(error)) {
 		if p.trace.WaitEnd != nil {
 			p.trace.WaitEnd(ctx, WaitEndInfo{from, what, took, err})
 		}
+		if err != nil && err == ctx.Err() {
+			return c.waitError(what, took, err)
+		}
+		return err
 	}
 }
 

@@ -50,7 +50,7 @@ type Config struct {
 	Prepare        func(*exec.Cmd) error // see proc.Config; called before each start
 	Traffic        *Traffic              // counts the bytes; nil for none
 
-	OnStart  func(pid int)                // a child was started; some servers are twice, see dial.go
+	OnStart  func(*Conn)                  // a child was started, for a connection to be; some servers are twice, see dial.go
 	OnJunk   func(line []byte, total int) // see stdio.Config
 	OnStderr func(line []byte)            // see stdio.Config
 	OnLost   func()                       // see stdio.Config

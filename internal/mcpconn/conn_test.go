@@ -60,7 +60,7 @@ func TestServerOfUnknownEraIsFoundOutAndRemembered(t *testing.T) {
 			cfg := tc.cfg
 			cfg.Eras = &mcpconn.Eras{}
 			starts := 0
-			cfg.OnStart = func(int) { starts++ }
+			cfg.OnStart = func(*mcpconn.Conn) { starts++ }
 			for range 2 { // the second one isn't asked what it doesn't know
 				c := dial(t, cfg)
 				require.Equal(t, tc.era == rpc.Modern, mcp.IsModernProtocol(c.Info().ProtocolVersion))
@@ -77,7 +77,7 @@ func TestServerThatIgnoresTheQuestionIsAskedTheOtherInTheSameProcess(t *testing.
 	cfg := hostileServer(t, "mute")
 	cfg.Eras = &mcpconn.Eras{}
 	starts := 0
-	cfg.OnStart = func(int) { starts++ }
+	cfg.OnStart = func(*mcpconn.Conn) { starts++ }
 	require.False(t, mcp.IsModernProtocol(dial(t, cfg).Info().ProtocolVersion))
 	require.Equal(t, rpc.Legacy, cfg.Eras.Of(cfg.EraKey))
 	require.Equal(t, 1, starts)

@@ -93,7 +93,7 @@ func (d *dialer) start() (*Conn, error) {
 		}
 	}()
 	if d.cfg.OnStart != nil {
-		d.cfg.OnStart(c.child.Pid())
+		d.cfg.OnStart(c)
 	}
 	told = true
 	growStack()

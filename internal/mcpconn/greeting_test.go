@@ -111,7 +111,7 @@ func asked(t testing.TB, how string) (cfg mcpconn.Config, starts *int) {
 	cfg = child(t, "MCPCONN_QUESTIONED="+how)
 	cfg.Eras = &mcpconn.Eras{}
 	starts = new(int)
-	cfg.OnStart = func(int) { *starts++ }
+	cfg.OnStart = func(*mcpconn.Conn) { *starts++ }
 	return cfg, starts
 }
 
@@ -130,7 +130,7 @@ func TestServerThatDiesOfTheQuestionIsAskedOnceMoreAfterAWhileAndThenNeverAgain(
 	cfg := hostileServer(t, "strict")
 	cfg.Eras = &mcpconn.Eras{}
 	starts := 0
-	cfg.OnStart = func(int) { starts++ }
+	cfg.OnStart = func(*mcpconn.Conn) { starts++ }
 	for i, want := range []int{2, 3, 4, 6, 7, 8} {
 		if i == 3 || i == 5 {
 			cfg.Eras.Age(cfg.EraKey)
@@ -202,7 +202,7 @@ func TestForwarderInFrontOfASlowServerIsStartedOnce(t *testing.T) {
 		cfg.Eras = &mcpconn.Eras{}
 		cfg.Command, cfg.Args = "/bin/sh", []string{"-c", `/bin/cat | (/bin/sleep 0.5; exec "$0")`, server}
 		starts := 0
-		cfg.OnStart = func(int) { starts++ }
+		cfg.OnStart = func(*mcpconn.Conn) { starts++ }
 		for n := range 3 {
 			c := dial(t, cfg)
 			require.Equal(t, n+1, starts)
@@ -237,7 +237,7 @@ func TestServerThatIsSlowAtEachStartGetsAllTheTimeThereIs(t *testing.T) {
 	cfg.Eras = &mcpconn.Eras{}
 	cfg.Command, cfg.Args = "/bin/sh", []string{"-c", `/bin/cat | (/bin/sleep 1.5; exec "$0")`, server}
 	starts := 0
-	cfg.OnStart = func(int) { starts++ }
+	cfg.OnStart = func(*mcpconn.Conn) { starts++ }
 	_, err := mcpconn.Dial(within(t, 2*time.Second), cfg) // the silence ends half of it
 	require.Error(t, err)
 	require.Equal(t, 2, starts)

@@ -51,6 +51,15 @@ func (st *State) busy(l Limit, value int) *BusyError {
 // BusyFor is the refusal of a caller that has waited too long for s to be admitted.
 func (st *State) BusyFor(s *Session) *BusyError { return st.busy(st.full(s.Group, s.scope)) }
 
+// WaitsFor is the limit that keeps s from starting, if it is queued.
+func (st *State) WaitsFor(s *Session) Limit {
+	if s.status != Queued {
+		return LimitNone
+	}
+	l, _ := st.full(s.Group, s.scope)
+	return l
+}
+
 // tally counts the processes of a pool, a scope or a server.
 type tally struct {
 	processes int
