@@ -262,3 +262,15 @@ func (p *Pool) countLocked(c *conn, how outcome) {
 		c.st.Called()
 	}
 }
+
+// ownSuccessorLocked makes the conn of a session that the state began by itself: a
+// spare, or one in the place of another, for the first of those who waited for that. The
+// caller must hold p.mu.
+func (p *Pool) ownSuccessorLocked(s *poolstate.Session) {
+	ctx, ok := s.Caller.(context.Context)
+	if !ok {
+		ctx = context.Background()
+	}
+	s.Caller = nil // its values are for the connect alone
+	p.ownLocked(s, &recordOf(s.Group).srv, ctx)
+}

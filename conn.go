@@ -99,18 +99,6 @@ func (p *Pool) ownLocked(s *poolstate.Session, srv *Server, ctx context.Context)
 	p.watchLocked()
 }
 
-// ownSuccessorLocked makes the conn of a session that the state began by itself: a
-// spare, or one in the place of another, for the first of those who waited for that. The
-// caller must hold p.mu.
-func (p *Pool) ownSuccessorLocked(s *poolstate.Session) {
-	ctx, ok := s.Caller.(context.Context)
-	if !ok {
-		ctx = context.Background()
-	}
-	s.Caller = nil // its values are for the connect alone
-	p.ownLocked(s, &recordOf(s.Group).srv, ctx)
-}
-
 // abort ends the connect early.
 func (c *conn) abort() {
 	c.pool.mu.Lock()

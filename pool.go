@@ -277,7 +277,8 @@ func (p *Pool) Prewarm(ctx context.Context, srv Server, n int) error {
 	if srv.IsHTTP() {
 		return &ConfigError{Field: "Server.URL", Reason: "is set: a server that is reached over HTTP has no spares"}
 	}
-	started, err := p.startSpares(ctx, &srv, n)
+	b := newBorrower(ctx, &srv, "", nil)
+	started, err := p.startSpares(&b, n)
 	for _, c := range started {
 		select {
 		case <-c.ready:
@@ -285,33 +286,31 @@ func (p *Pool) Prewarm(ctx context.Context, srv Server, n int) error {
 				err = c.connectErr
 			}
 		case <-c.st.Killed():
-			b := newBorrower(ctx, &srv, "", nil)
 			return wrap("prewarm", &srv, phaseQueue, p.refusal(&b, c.st.Cause()))
 		case <-ctx.Done():
 			return wrap("prewarm", &srv, phaseQueue, c.waitError(WaitConnect, p.now()-c.st.Opened, ctx.Err()))
 		}
 	}
 	if err != nil {
-		return wrap("prewarm", &srv, phaseQueue, err)
+		return wrap("prewarm", &srv, phaseQueue, p.refusal(&b, err))
 	}
 	return nil
 }
 
-func (p *Pool) startSpares(ctx context.Context, srv *Server, n int) (started []*conn, err error) {
-	b := newBorrower(ctx, srv, "", nil)
+func (p *Pool) startSpares(b *borrower, n int) (started []*conn, err error) {
 	p.mu.Lock()
 	defer p.unlock()
-	if err := p.checkLocked(&b); err != nil {
+	if err := p.checkLocked(b); err != nil {
 		return nil, err
 	}
 	sessions, err := p.state.Prewarm(&b.want, n, p.now())
 	for _, s := range sessions {
 		if s.Owner == nil {
-			p.ownLocked(s, srv, ctx)
+			p.ownLocked(s, &b.srv, b.ctx)
 		}
 		started = append(started, connOf(s))
 	}
-	return started, p.refusal(&b, err)
+	return started, err
 }
 
 // SetLimits replaces the limits. Raised ones let waiting callers go at once;
