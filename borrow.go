@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/mcppool/mcppool/internal/poolstate"
-	"github.com/mcppool/mcppool/internal/turn"
 )
 
 // What sends a borrower on to a new session, since nothing was sent to this one.
@@ -15,6 +14,7 @@ var (
 	errStale  = poolstate.ErrReplaced
 	errDead   = errors.New("mcppool: session was lost before it was used")
 	errWedged = errors.New("mcppool: session doesn't answer")
+	errSent   = errors.New("mcppool: the borrower was sent on")
 )
 
 // borrower is a caller that wants a session. It holds the Server itself: a pointer
@@ -24,6 +24,8 @@ type borrower struct {
 	srv   Server
 	check func() bool
 	want  poolstate.Want
+	// giveUp is when it has waited at limits for too long; zero before it has waited.
+	giveUp time.Time
 }
 
 func newBorrower(ctx context.Context, srv *Server, scope string, check func() bool) borrower {
@@ -78,7 +80,7 @@ func (p *Pool) checkLocked(b *borrower) error {
 // joinLocked finds or begins the session that b wants, counts b as in flight, and
 // returns its place in line, which is nil when it is b's turn. The caller must hold
 // p.mu.
-func (p *Pool) joinLocked(b *borrower) (*conn, *turn.Place, error) {
+func (p *Pool) joinLocked(b *borrower) (*conn, *poolstate.Place, error) {
 	if err := p.checkLocked(b); err != nil && !p.closed {
 		return nil, nil, err
 	}
@@ -88,6 +90,9 @@ func (p *Pool) joinLocked(b *borrower) (*conn, *turn.Place, error) {
 	}
 	if s.Owner == nil {
 		p.ownLocked(s, &b.srv, b.ctx)
+	}
+	if w != nil {
+		w.Caller = b.ctx // for the connect of a session that replaces this one
 	}
 	return connOf(s), w, nil
 }
@@ -112,7 +117,7 @@ func (p *Pool) refusal(b *borrower, err error) error {
 
 // await waits until c, which b has joined, is connected and its turn is b's; or a
 // session that replaces c. deaths is how many sessions b has seen die.
-func (p *Pool) await(b *borrower, c *conn, w *turn.Place, deaths int) (_ *conn, err error) {
+func (p *Pool) await(b *borrower, c *conn, w *poolstate.Place, deaths int) (_ *conn, err error) {
 	joined := true
 	defer func() {
 		if joined { // a func of the caller's ends the goroutine, as a test's FailNow does
@@ -121,59 +126,103 @@ func (p *Pool) await(b *borrower, c *conn, w *turn.Place, deaths int) (_ *conn, 
 			p.state.Leave(c.st, w, reason(ReasonPanicked), p.now())
 		}
 	}()
-	for err == nil {
-		if err = c.awaitUse(b, w); err == nil {
+	for {
+		err = c.awaitUse(b, w)
+		if w != nil && isClosed(w.Called()) {
+			next, place, refused := p.proceed(b.ctx, c, w)
+			switch {
+			case refused != nil:
+				joined = false
+				return nil, p.refusal(b, refused)
+			case next != c || place != nil:
+				c, w = next, place // whatever became of c meanwhile
+				continue
+			}
+			w = nil // it is b's turn
+		}
+		if err == nil {
+			err = c.usable(b)
+		}
+		if err == nil {
 			if p.trace.SessionBorrowed != nil {
 				p.trace.SessionBorrowed(b.ctx, SessionBorrowedInfo{c.borrowedOrigin()})
 			}
 			joined = false
 			return c, nil
 		}
-		why := CloseReason("")
-		switch {
-		case err == errDead:
-			why = ReasonCrashed
-			if deaths++; deaths > 1 {
-				err = c.lostError(errDead) // it dies faster than it can be used
-			}
-		case err == errWedged:
-			why = ReasonWedged
-		case errors.Is(err, ErrServerClosed):
-			why = ReasonServerClosed
+		if err == errDead {
+			deaths++
 		}
-		p.mu.Lock()
-		if err == errTooLong {
-			if c.st.Status() != poolstate.Queued {
-				// A grant or a close ties with the end of the wait, and wins.
-				p.mu.Unlock()
-				err = nil
-				continue
-			}
-			err = p.refusal(b, p.state.BusyFor(c.st))
+		next, place, left := p.leaveFor(b, c, w, leaving{err, deaths})
+		joined = left == nil
+		if left != nil {
+			return nil, p.refusal(b, left)
 		}
-		old := c
-		p.state.Leave(c.st, w, reason(why), p.now())
-		if err == errStale || err == errDead || err == errWedged {
-			// Under the same lock, so that no close of the server can pass
-			// between the old session and the new one unseen.
-			c, w, err = p.joinLocked(b)
-		}
-		joined = err == nil
-		p.unlock()
-		if joined && why != "" {
-			p.replaced(b.ctx, old, why)
-		}
+		c, w = next, place
 	}
-	return nil, p.refusal(b, err)
 }
 
-// giveBack ends the borrow of a call.
-func (p *Pool) giveBack(ctx context.Context, c *conn, done callEnd) {
+// proceed returns what has become of a borrower whose place in the line for c was called.
+func (p *Pool) proceed(ctx context.Context, c *conn, w *poolstate.Place) (*conn, *poolstate.Place, error) {
 	p.mu.Lock()
-	p.countLocked(c, done.how)
-	p.leaveLocked(c, done.why)
+	s, place, err := p.state.Proceed(w, p.now())
+	if err == nil && s.Owner == nil {
+		p.ownSuccessorLocked(s)
+	}
+	why := CloseReason(c.st.Reason())
 	p.unlock()
-	p.released(ctx, c, done.why)
+	if err != nil {
+		return nil, nil, err
+	}
+	switch why {
+	case ReasonCrashed, ReasonWedged, ReasonStartFailed:
+		if s != c.st {
+			p.replaced(ctx, c, why)
+		}
+	}
+	return connOf(s), place, nil
+}
+
+// leaving is why a borrower can't use the session that it waited for, and how many it
+// has seen die.
+type leaving struct {
+	err    error
+	deaths int
+}
+
+// leaveFor leaves c, and joins another session if that may serve b.
+func (p *Pool) leaveFor(b *borrower, c *conn, w *poolstate.Place, l leaving) (next *conn, place *poolstate.Place, err error) {
+	why := CloseReason("")
+	err = l.err
+	switch {
+	case err == errDead:
+		why = ReasonCrashed
+		if l.deaths > 1 {
+			err = c.lostError(errDead) // it dies faster than it can be used
+		}
+	case errors.Is(err, ErrServerClosed):
+		why = ReasonServerClosed
+	}
+	p.mu.Lock()
+	defer func() {
+		p.unlock()
+		if err == nil && why != "" {
+			p.replaced(b.ctx, c, why)
+		}
+	}()
+	if err == errTooLong {
+		if c.st.Status() != poolstate.Queued {
+			return c, w, nil // a grant or a close ties with the end of the wait, and wins
+		}
+		err = p.refusal(b, p.state.BusyFor(c.st))
+	}
+	p.state.Leave(c.st, w, reason(why), p.now())
+	if err == errStale || err == errDead {
+		// Under the same lock, so that no close of the server can pass
+		// between the old session and the new one unseen.
+		return p.joinLocked(b)
+	}
+	return nil, nil, err
 }
 
 // released reports that a session was given back; why isn't empty when it serves
@@ -191,31 +240,28 @@ func (p *Pool) replaced(ctx context.Context, old *conn, why CloseReason) {
 	}
 }
 
-// leaveLocked ends a borrow; why isn't empty when c must serve nobody else. The time is
-// read under the lock, so that idle sessions are filed in order. The caller must hold
-// p.mu.
-func (p *Pool) leaveLocked(c *conn, why CloseReason) {
-	p.state.Leave(c.st, nil, reason(why), p.now())
-}
-
-// countLocked counts a call that has ended. The caller must hold p.mu.
-func (p *Pool) countLocked(c *conn, how outcome) {
-	p.outcomes[how]++
-	if how != outcomeNotSent {
-		c.st.Called()
+// ownSuccessorLocked makes the conn of a session that the state began by itself: a
+// spare, or one in the place of another, for the first of those who waited for that. The
+// caller must hold p.mu.
+func (p *Pool) ownSuccessorLocked(s *poolstate.Session) {
+	ctx, ok := s.Caller.(context.Context)
+	if !ok {
+		ctx = context.Background()
 	}
+	s.Caller = nil // its values are for the connect alone
+	p.ownLocked(s, &recordOf(s.Group).srv, ctx)
 }
 
-// awaitUse waits until c is connected and the caller has its turn, and looks then
-// whether c may still be used.
-func (c *conn) awaitUse(b *borrower, w *turn.Place) error {
+// awaitUse waits until c is connected and the caller has its turn. It returns errSent
+// when that was sent to another session.
+func (c *conn) awaitUse(b *borrower, w *poolstate.Place) error {
 	select {
 	case <-c.ready:
 	default:
-		if err := c.awaitPlace(b.ctx); err != nil {
+		if err := c.awaitPlace(b, w); err != nil {
 			return err
 		}
-		if err := c.awaitConnect(b.ctx); err != nil {
+		if err := c.awaitConnect(b.ctx, w); err != nil {
 			return err
 		}
 		if err := ask(b.check); err != nil {
@@ -226,18 +272,16 @@ func (c *conn) awaitUse(b *borrower, w *turn.Place) error {
 		return c.connectErr
 	}
 	if w != nil {
-		if err := c.awaitTurn(b.ctx, w); err != nil {
-			return err
-		}
+		return c.awaitTurn(b.ctx, w)
 	}
-	return c.usable(b)
+	return nil
 }
 
 // errTooLong becomes a BusyError for the caller.
 var errTooLong = fmt.Errorf("%w: waited at a limit for as long as MaxWait allows", ErrBusy)
 
 // awaitPlace waits at a limit, if c is queued.
-func (c *conn) awaitPlace(ctx context.Context) (err error) {
+func (c *conn) awaitPlace(b *borrower, w *poolstate.Place) (err error) {
 	admitted := c.st.Admitted()
 	if admitted == nil {
 		return nil
@@ -247,10 +291,13 @@ func (c *conn) awaitPlace(ctx context.Context) (err error) {
 		return c.st.Refusal()
 	default:
 	}
-	defer func(end func(error) error) { err = end(err) }(c.wait(ctx, WaitLimit))
+	defer func(end func(error) error) { err = end(err) }(c.wait(b.ctx, WaitLimit))
 	var tooLong <-chan time.Time
 	if d := c.pool.maxWaitNow(); d > 0 {
-		timer := time.NewTimer(d)
+		if b.giveUp.IsZero() {
+			b.giveUp = time.Now().Add(d)
+		}
+		timer := time.NewTimer(time.Until(b.giveUp))
 		defer timer.Stop()
 		tooLong = timer.C
 	}
@@ -261,65 +308,76 @@ func (c *conn) awaitPlace(ctx context.Context) (err error) {
 		return c.st.Cause()
 	case <-c.pool.done:
 		return ErrClosed
-	case <-ctx.Done():
-		return ctx.Err()
+	case <-calledTo(w):
+		if w.Sent() {
+			return errSent
+		}
+		return nil // it is connected already
+	case <-b.ctx.Done():
+		return b.ctx.Err()
 	case <-tooLong:
 		return errTooLong
 	}
 }
 
-func (p *Pool) maxWaitNow() time.Duration {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.maxWait
-}
-
 // awaitConnect waits for the connect. A close, the caller's ctx and the end of the
 // connect may tie: the close wins over the connect in usable, and ctx over
 // neither, since what it would waste is there.
-func (c *conn) awaitConnect(ctx context.Context) (err error) {
+func (c *conn) awaitConnect(ctx context.Context, w *poolstate.Place) (err error) {
 	defer func(end func(error) error) { err = end(err) }(c.wait(ctx, WaitConnect))
-	select {
-	case <-c.ready:
-		return c.connectErr
-	case <-c.st.Killed():
-		return c.st.Cause()
-	case <-c.pool.done:
-		return ErrClosed
-	case <-ctx.Done():
-		return ctx.Err()
+	for called := calledTo(w); ; {
+		select {
+		case <-c.ready:
+			return c.connectErr
+		case <-called:
+			if w.Sent() {
+				return errSent
+			}
+			called = nil // its turn, and the connect is as good as over
+		case <-c.st.Killed():
+			return c.st.Cause()
+		case <-c.pool.done:
+			return ErrClosed
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
 }
 
 // awaitTurn waits for the turn. A close wins when it ties; a turn that ties with
 // the end of ctx is passed on by Leave. When the session is lost all who wait are
 // sent on, in order.
-func (c *conn) awaitTurn(ctx context.Context, w *turn.Place) (err error) {
-	select {
-	case <-w.Called():
-	default:
-		end := c.wait(ctx, WaitTurn)
-		defer func() { err = end(err) }()
-		for lost, called := c.st.Done(), false; !called; {
-			select {
-			case <-w.Called():
-				called = true
-			case <-c.st.Killed():
-				return c.st.Cause()
-			case <-lost:
-				lost = nil
-				c.pool.lost(c) // a custom client doesn't say so itself
-			case <-c.pool.done:
-				return ErrClosed
-			case <-ctx.Done():
-				return ctx.Err()
+func (c *conn) awaitTurn(ctx context.Context, w *poolstate.Place) (err error) {
+	if isClosed(w.Called()) {
+		return nil
+	}
+	defer func(end func(error) error) { err = end(err) }(c.wait(ctx, WaitTurn))
+	for lost := c.st.Done(); ; {
+		select {
+		case <-w.Called():
+			if w.Sent() {
+				return errSent
 			}
+			return nil
+		case <-c.st.Killed():
+			return c.st.Cause()
+		case <-lost:
+			lost = nil
+			c.pool.lost(c) // a custom client doesn't say so itself
+		case <-c.pool.done:
+			return ErrClosed
+		case <-ctx.Done():
+			return ctx.Err()
 		}
 	}
-	if w.Moved() {
-		return errStale
+}
+
+// calledTo is closed when w is called; it never is without a place.
+func calledTo(w *poolstate.Place) <-chan struct{} {
+	if w == nil {
+		return nil
 	}
-	return nil
+	return w.Called()
 }
 
 // usable looks at c right before it is used: by then it may have been killed,
@@ -336,51 +394,5 @@ func (c *conn) usable(b *borrower) error {
 	if err := b.ctx.Err(); err != nil {
 		return err
 	}
-	if c.suspect.Load() {
-		if err := c.reassure(b.ctx); err != nil {
-			return err
-		}
-	}
 	return ask(b.check)
-}
-
-// ask runs a Check. One that panics counts as a no.
-func ask(check func() bool) (err error) {
-	if check == nil {
-		return nil
-	}
-	defer func() {
-		if v := recover(); v != nil {
-			err = fmt.Errorf("%w (Check panicked: %s)", ErrServerClosed, panicText(v))
-		}
-	}()
-	if !check() {
-		return ErrServerClosed
-	}
-	return nil
-}
-
-// reassure looks whether a suspect session answers. The caller borrows it and
-// has its turn. When its own ctx ends meanwhile, the session stays suspect.
-// Of those who share a concurrent session one looks, and the others go on.
-func (c *conn) reassure(ctx context.Context) error {
-	if !c.suspect.CompareAndSwap(true, false) {
-		return nil
-	}
-	probe, cancel := context.WithTimeout(ctx, c.pool.opts.ProbeTimeout)
-	defer cancel()
-	err := c.safely("Client.Probe", func() error { return c.probe(probe) })
-	switch {
-	case c.st.Cause() != nil:
-		return c.st.Cause()
-	case c.st.Lost():
-		return errDead
-	case err == nil:
-		return nil
-	case ctx.Err() != nil:
-		c.suspect.Store(true)
-		return ctx.Err()
-	default:
-		return errWedged
-	}
 }

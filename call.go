@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 	"sync"
@@ -228,6 +229,9 @@ func (c *conn) end(ctx context.Context, op string, err error) (error, callEnd) {
 	case c.st.Cause() != nil:
 		err = c.st.Cause()
 		done.how = outcomeClosed
+		if errors.Is(err, ErrSessionLost) { // it was found to be wedged
+			done.how = outcomeLost
+		}
 	case errors.Is(err, ErrServerClosed): // a Check that was asked right before the send
 		done = callEnd{ReasonServerClosed, outcomeClosed}
 	case ctx.Err() != nil && !c.endedByLoss(ctx):
@@ -241,7 +245,7 @@ func (c *conn) end(ctx context.Context, op string, err error) (error, callEnd) {
 		switch {
 		case ph != phaseSent:
 		case c.st.Probed():
-			c.suspect.Store(true)
+			c.doubtIt()
 		default:
 			done.why = why
 		}
@@ -272,10 +276,50 @@ const (
 	// AbandonDiscard closes the session: nobody knows what state it is in. One that
 	// is Concurrent is everybody's, and is probed all the same.
 	AbandonDiscard
-	// AbandonProbe keeps it. The server is told that the call was cancelled, and the
-	// next borrower first looks whether the server answers, within its own
-	// deadline and at most ProbeTimeout. If not, the session is replaced.
+	// AbandonProbe keeps it. The server is told that the call was cancelled, and asked
+	// at once whether it answers; who needs the session meanwhile waits for that. If it
+	// doesn't answer within ProbeTimeout, the session is replaced.
 	AbandonProbe
 )
 
 func toolOp(tool string) string { return "tool " + strconv.Quote(tool) }
+
+// giveBack ends the borrow of a call.
+func (p *Pool) giveBack(ctx context.Context, c *conn, done callEnd) {
+	p.mu.Lock()
+	p.countLocked(c, done.how)
+	p.leaveLocked(c, done.why)
+	p.unlock()
+	p.released(ctx, c, done.why)
+}
+
+// leaveLocked ends a borrow; why isn't empty when c must serve nobody else. The time is
+// read under the lock, so that idle sessions are filed in order. The caller must hold
+// p.mu.
+func (p *Pool) leaveLocked(c *conn, why CloseReason) {
+	p.state.Leave(c.st, nil, reason(why), p.now())
+}
+
+// countLocked counts a call that has ended. The caller must hold p.mu.
+func (p *Pool) countLocked(c *conn, how outcome) {
+	p.outcomes[how]++
+	if how != outcomeNotSent {
+		c.st.Called()
+	}
+}
+
+// ask runs a Check. One that panics counts as a no.
+func ask(check func() bool) (err error) {
+	if check == nil {
+		return nil
+	}
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("%w (Check panicked: %s)", ErrServerClosed, panicText(v))
+		}
+	}()
+	if !check() {
+		return ErrServerClosed
+	}
+	return nil
+}

@@ -5,7 +5,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os/exec"
+	"runtime"
+	"runtime/debug"
 	"slices"
 	"time"
 
@@ -78,8 +81,8 @@ type Prober interface {
 	Probe(ctx context.Context) error
 }
 
-// probe asks whether the server behind c is alive.
-func (c *conn) probe(ctx context.Context) error {
+// ask asks whether the server behind c is alive.
+func (c *conn) ask(ctx context.Context) error {
 	if p, ok := c.client.(Prober); ok {
 		return p.Probe(ctx)
 	}
@@ -346,4 +349,25 @@ func publicError(r *redact.Redactor, err error) error {
 	default:
 		return r.Error(err)
 	}
+}
+
+// safely runs one of the caller's funcs. A panic of it is reported, and becomes an
+// error.
+func (c *conn) safely(name string, f func() error) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			c.pool.panicked(c.origin(), name, v, debug.Stack())
+			err = fmt.Errorf("%s panicked: %s", name, panicText(v))
+		}
+	}()
+	return f()
+}
+
+// panicText is what is safe to say of a panic's value: the runtime's own words,
+// or else its type.
+func panicText(v any) string {
+	if err, ok := v.(runtime.Error); ok {
+		return err.Error()
+	}
+	return fmt.Sprintf("a %T", v)
 }

@@ -84,10 +84,12 @@ func (p *Pool) RetireServer(srv Server) {
 // CloseIdle closes the sessions that have been idle for at least olderThan,
 // rather than at the end of their idle time. Zero closes all idle ones.
 func (p *Pool) CloseIdle(olderThan time.Duration) {
-	p.mu.Lock()
-	defer p.unlock()
-	now := p.now()
-	p.state.UnlinkIdle(now-max(olderThan, 0), now)
+	limit := p.now() - max(olderThan, 0)
+	for more := true; more; {
+		p.mu.Lock()
+		more = p.state.UnlinkIdle(limit, p.now())
+		p.unlock()
+	}
 }
 
 // CloseReason says why a session ended.

@@ -52,9 +52,8 @@ type conn struct {
 	ended chan struct{} // see over
 	gone  chan struct{} // closed once what there was of it is closed
 
-	// suspect is set when a call was given up: the next borrower looks first
-	// whether the server answers.
-	suspect   atomic.Bool
+	// doubt is set while the server is asked whether it answers.
+	doubt     atomic.Pointer[doubt]
 	current   current
 	lastErr   atomic.Pointer[error] // of a call
 	info      *mcp.InitializeResult // what the server said of itself; set before ready is closed
@@ -105,12 +104,6 @@ func (p *Pool) ownLocked(s *poolstate.Session, srv *Server, ctx context.Context)
 	c.began, c.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	s.Owner = c
 	p.watchLocked()
-}
-
-// ownSpareLocked makes the conn of a spare that the pool itself wants. The caller
-// must hold p.mu.
-func (p *Pool) ownSpareLocked(s *poolstate.Session) {
-	p.ownLocked(s, &recordOf(s.Group).srv, context.Background())
 }
 
 // abort ends the connect early.
@@ -165,10 +158,15 @@ func (p *Pool) publish(c *conn, err error) (wanted bool) {
 	default:
 		wanted = p.state.Failed(c.st, err, now)
 	}
-	if wanted {
+	switch {
+	case wanted:
 		c.connectErr = err
-	} else {
+	case c.st.Cause() != nil:
 		c.connectErr = c.st.Cause()
+	case p.closed: // who waited for it has moved on, but for a Prewarm
+		c.connectErr = ErrClosed
+	default:
+		c.connectErr = ErrServerClosed
 	}
 	return wanted
 }
@@ -297,41 +295,6 @@ func (p *Pool) explainDeath(c *conn) {
 	p.mu.Unlock()
 }
 
-// waitError says what a caller waited for whose ctx has ended.
-func (c *conn) waitError(what WaitFor, took time.Duration, err error) error {
-	e := &WaitError{Server: c.label, For: what, Took: took, Err: err}
-	switch what {
-	case WaitLimit:
-		c.pool.mu.Lock()
-		limit := c.st.WaitsFor()
-		c.pool.mu.Unlock()
-		e.Limit = limit.String()
-		if limit == poolstate.LimitServer && c.srv.Policy.Mode == Exclusive {
-			e.Limit = limitExclusive
-		}
-	case WaitConnect:
-		if r := c.starting.Load(); r != nil {
-			e.PID = r.Pid()
-			_, e.Stderr, e.Stdout = tailsOf(c.server.redact, r.Death())
-		}
-	}
-	return e
-}
-
-// lostError says what is known of the end of the connection.
-func (c *conn) lostError(err error) error {
-	lost := &SessionLostError{Server: c.label, Err: err}
-	if isClosed(c.lost) {
-		if why := c.safely("Client.Err", c.client.Err); why != nil {
-			lost.Err = publicError(c.server.redact, why)
-		}
-	}
-	if d, ok := c.client.(deathReporter); ok {
-		lost.Exit, lost.Stderr, lost.Stdout = d.death()
-	}
-	return lost
-}
-
 // dial connects, sets what there is of the connection, and makes every failure one that
 // says whose it is.
 func (p *Pool) dial(ctx context.Context, c *conn) (err error) {
@@ -432,6 +395,9 @@ func (p *Pool) startError(ctx context.Context, c *conn, err error) error {
 		return config
 	case !errors.As(err, &start):
 		start = &StartError{Phase: "connect", Err: err}
+	default:
+		own := *start // which Dial may return again
+		start = &own
 	}
 	start.Server = c.label
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {

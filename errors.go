@@ -340,3 +340,38 @@ func isConfigError(err error) bool {
 	var config *ConfigError
 	return errors.As(err, &config)
 }
+
+// waitError says what a caller waited for whose ctx has ended.
+func (c *conn) waitError(what WaitFor, took time.Duration, err error) error {
+	e := &WaitError{Server: c.label, For: what, Took: took, Err: err}
+	switch what {
+	case WaitLimit:
+		c.pool.mu.Lock()
+		limit := c.pool.state.WaitsFor(c.st)
+		c.pool.mu.Unlock()
+		e.Limit = limit.String()
+		if limit == poolstate.LimitServer && c.srv.Policy.Mode == Exclusive {
+			e.Limit = limitExclusive
+		}
+	case WaitConnect:
+		if r := c.starting.Load(); r != nil {
+			e.PID = r.Pid()
+			_, e.Stderr, e.Stdout = tailsOf(c.server.redact, r.Death())
+		}
+	}
+	return e
+}
+
+// lostError says what is known of the end of the connection.
+func (c *conn) lostError(err error) error {
+	lost := &SessionLostError{Server: c.label, Err: err}
+	if isClosed(c.lost) {
+		if why := c.safely("Client.Err", c.client.Err); why != nil {
+			lost.Err = publicError(c.server.redact, why)
+		}
+	}
+	if d, ok := c.client.(deathReporter); ok {
+		lost.Exit, lost.Stderr, lost.Stdout = d.death()
+	}
+	return lost
+}

@@ -49,7 +49,7 @@ func CheckQuiet(p *Pool) error {
 func Encoding(s Server) string { return string(serverFrames(keyed.New(nil), &s)) }
 
 // ProbeSession asks whether the server of a borrowed session is alive.
-func ProbeSession(ctx context.Context, l *Session) error { return l.c.probe(ctx) }
+func ProbeSession(ctx context.Context, l *Session) error { return l.c.ask(ctx) }
 
 // RSS is the memory of the process tree of a borrowed session.
 func RSS(l *Session) (bytes int64, ok bool) {

@@ -25,7 +25,9 @@ type fakes struct {
 	closeTime   time.Duration
 
 	mu      sync.Mutex
-	dials   int // begun
+	odd     int   // how many of the next connects fail
+	oddErr  error // with this; if nil, they are lost as they come up
+	dials   int   // begun
 	clients []*fake
 }
 
@@ -64,9 +66,23 @@ func (f *fakes) dial(ctx context.Context, srv mcppool.Server) (mcppool.Client, e
 	}
 	c := &fake{f: f, srv: srv, done: make(chan struct{})}
 	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.odd > 0 {
+		f.odd--
+		if f.oddErr != nil {
+			return nil, f.oddErr
+		}
+		c.die()
+	}
 	f.clients = append(f.clients, c)
-	f.mu.Unlock()
 	return c, nil
+}
+
+// next has the next n connects fail, or, for a nil err, be lost as they come up.
+func (f *fakes) next(n int, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.odd, f.oddErr = n, err
 }
 
 func (f *fakes) all() []*fake {

@@ -35,6 +35,7 @@ type modelClient struct {
 	busyUntil  time.Time
 	doubt      bool // a call was given up, under Discard
 	suspect    bool // a call was given up, under Probe
+	suspected  time.Time
 	refused    bool // the check of a call said no, its holder discarded it, or panicked
 }
 
@@ -84,7 +85,7 @@ func (c *modelClient) look(ctx context.Context, what string) error {
 	if c.running > 0 && !srv.Policy.Concurrent {
 		w.failLockedf("client %d gets a %s during a call", c.id, what)
 	}
-	if what == "probe" && !c.suspect && w.plan.Options.HealthInterval == 0 {
+	if what == "probe" && !c.suspect && !c.suspected.Equal(time.Now()) && w.plan.Options.HealthInterval == 0 {
 		w.failLockedf("client %d is probed without a reason", c.id)
 	}
 	if c.lost {
@@ -116,6 +117,7 @@ func (c *modelClient) look(ctx context.Context, what string) error {
 		c.suspect = false
 	case ctx.Err() != nil:
 		w.givenUpLocked(c)
+		w.servers[c.server].wedged = append(w.servers[c.server].wedged, time.Now())
 	}
 	return err
 }
@@ -174,6 +176,9 @@ func (c *modelClient) CallTool(ctx context.Context, req mcp.CallToolRequest) (*m
 	defer func() {
 		c.running--
 		c.lastUse = time.Now()
+		if ctx.Err() != nil { // also when that ties with the answer
+			c.suspect, c.suspected = true, time.Now()
+		}
 	}()
 	if rec.plan.End == endPanic {
 		c.refused = true

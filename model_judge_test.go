@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -146,8 +147,9 @@ func (w *modelWorld) busyLocked(rec *modelCall, busy *mcppool.BusyError) bool {
 // lostLocked says whether the loss of a connection may end a call. One whose connection is
 // lost before anything was sent gets another one, once.
 func (w *modelWorld) lostLocked(rec *modelCall) bool {
+	h := &w.servers[rec.server]
 	deaths := func(since time.Time) (n int) {
-		for _, at := range w.servers[rec.server].deaths {
+		for _, at := range slices.Concat(h.deaths, h.wedged) {
 			if !at.Before(since) {
 				n++
 			}
@@ -165,7 +167,7 @@ func (w *modelWorld) lostLocked(rec *modelCall) bool {
 	case rec.kind == stepList:
 		return deaths(rec.began) > 0
 	case rec.sent > 0:
-		return rec.client.died
+		return rec.client.died || deaths(rec.began) > 0 // one that others share may be wedged
 	default:
 		n := deaths(rec.began)
 		// A close that comes right after the loss was told may not be seen.

@@ -46,9 +46,11 @@ type modelHistory struct {
 	failures      int       // dials that failed in a row; a burst counts once
 	firstFailed   time.Time // the first of them
 	failed        time.Time // the last one
+	failedBegan   time.Time // and when it began
 	deaths        []time.Time
-	startFailures int // in all
-	troubles      int // and deaths
+	wedged        []time.Time // looks that weren't answered
+	startFailures int         // in all
+	troubles      int         // and deaths
 }
 
 // modelServers are the kinds of servers. None differs from another only in what is no
@@ -176,7 +178,7 @@ func (w *modelWorld) dialServer(ctx context.Context, srv mcppool.Server) (mcppoo
 			}
 			if after := w.plan.Options.Backoff.Failures; h.failures < after || d.began.After(h.failed) {
 				h.failures++
-				h.failed = time.Now()
+				h.failed, h.failedBegan = time.Now(), d.began
 			}
 		}
 		if err == errModelPanic {
@@ -213,6 +215,9 @@ func (w *modelWorld) checkStartLocked(d *modelDial) {
 	for _, c := range w.clients {
 		unseen = unseen || c.server == d.server && (c.died && (c.closes == 0 || !c.closedAt.Before(h.firstFailed)) ||
 			!c.opened.Add(b.MinUptime).Before(h.firstFailed))
+	}
+	for _, at := range h.deaths { // which began a pause already, so that the failure adds nothing
+		unseen = unseen || !at.Before(h.failedBegan) && !at.After(h.failed)
 	}
 	if b.Failures > 0 && h.failures >= b.Failures && h.failed.Before(d.began) && !unseen &&
 		// When a failure ties with the end of the last who waited, it doesn't count.

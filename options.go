@@ -52,8 +52,8 @@ type Options struct {
 	// ProbeTimeout bounds how long a session may be silent when it is looked
 	// whether it answers; default 5 seconds.
 	ProbeTimeout time.Duration
-	// HealthInterval makes the pool look at idle sessions this often whether they
-	// answer, and close those that don't; default: never.
+	// HealthInterval makes the pool look at idle sessions and spares this often
+	// whether they answer, and close those that don't; default: never.
 	HealthInterval time.Duration
 
 	// Limits bound what runs and what waits; default: none.
@@ -291,7 +291,8 @@ type Limits struct {
 	// start themselves): connected, starting, one-shot and ending ones together.
 	MaxProcesses int
 	// MaxStarting bounds the connects under way at a time, those that nobody waits
-	// for any longer included until they have stopped.
+	// for any longer included until they have stopped. One that has taken five
+	// seconds doesn't count any more, so that it holds up nobody else's.
 	MaxStarting int
 	// MaxPerScope bounds the processes of one scope, on all servers. One-shot
 	// calls have none.
@@ -386,4 +387,10 @@ func (o *Options) probes(srv *Server) bool {
 		return true
 	}
 	return cmp.Or(srv.Policy.AfterAbandon, o.AfterAbandon) == AbandonProbe
+}
+
+func (p *Pool) maxWaitNow() time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.maxWait
 }

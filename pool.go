@@ -125,15 +125,16 @@ func (p *Pool) unlock() {
 // prepareLocked does the part of an action that must not come after the next event.
 // The caller must hold p.mu.
 func (p *Pool) prepareLocked(a *poolstate.Action) {
+	if a.Session != nil && a.Session.Owner == nil {
+		p.ownSuccessorLocked(a.Session)
+	}
 	switch a.Do {
 	case poolstate.HoldOff, poolstate.Try:
 		a.Label = a.Session.Group.Label
-	case poolstate.Connect:
-		if a.Session.Owner == nil { // the pool's own wish, for a spare
-			p.ownSpareLocked(a.Session)
-		}
+	case poolstate.Connect, poolstate.Close:
 		p.wg.Add(1)
-	case poolstate.Close:
+	case poolstate.Probe:
+		connOf(a.Session).beginProbeLocked()
 		p.wg.Add(1)
 	case poolstate.Wake:
 		p.startReaperLocked()
@@ -151,6 +152,11 @@ func (p *Pool) run(a *poolstate.Action) {
 		go func() {
 			defer p.wg.Done()
 			p.closeConn(connOf(a.Session))
+		}()
+	case poolstate.Probe:
+		go func() {
+			defer p.wg.Done()
+			p.probe(connOf(a.Session))
 		}()
 	case poolstate.Wake:
 		select {
@@ -209,7 +215,7 @@ func (p *Pool) callIn(ctx context.Context, c *conn, req *mcp.CallToolRequest, ca
 		}
 	}()
 	res, err, done = c.call(ctx, req, call)
-	if err != nil && again && done.how == outcomeNotSent && c.st.Lost() && c.st.Cause() == nil {
+	if err != nil && again && done.how == outcomeNotSent && c.wasLost() {
 		sent = false
 	}
 	return res, sent, err
@@ -271,7 +277,8 @@ func (p *Pool) Prewarm(ctx context.Context, srv Server, n int) error {
 	if srv.PrivateDir == DirPerScope {
 		return &ConfigError{Field: "Server.PrivateDir", Reason: `is "scope": a spare has no scope, and so no folder`}
 	}
-	started, err := p.startSpares(ctx, &srv, n)
+	b := newBorrower(ctx, &srv, "", nil)
+	started, err := p.startSpares(&b, n)
 	for _, c := range started {
 		select {
 		case <-c.ready:
@@ -279,32 +286,31 @@ func (p *Pool) Prewarm(ctx context.Context, srv Server, n int) error {
 				err = c.connectErr
 			}
 		case <-c.st.Killed():
-			return wrap("prewarm", &srv, phaseQueue, c.st.Cause())
+			return wrap("prewarm", &srv, phaseQueue, p.refusal(&b, c.st.Cause()))
 		case <-ctx.Done():
 			return wrap("prewarm", &srv, phaseQueue, c.waitError(WaitConnect, p.now()-c.st.Opened, ctx.Err()))
 		}
 	}
 	if err != nil {
-		return wrap("prewarm", &srv, phaseQueue, err)
+		return wrap("prewarm", &srv, phaseQueue, p.refusal(&b, err))
 	}
 	return nil
 }
 
-func (p *Pool) startSpares(ctx context.Context, srv *Server, n int) (started []*conn, err error) {
-	b := newBorrower(ctx, srv, "", nil)
+func (p *Pool) startSpares(b *borrower, n int) (started []*conn, err error) {
 	p.mu.Lock()
 	defer p.unlock()
-	if err := p.checkLocked(&b); err != nil {
+	if err := p.checkLocked(b); err != nil {
 		return nil, err
 	}
 	sessions, err := p.state.Prewarm(&b.want, n, p.now())
 	for _, s := range sessions {
 		if s.Owner == nil {
-			p.ownLocked(s, srv, ctx)
+			p.ownLocked(s, &b.srv, b.ctx)
 		}
 		started = append(started, connOf(s))
 	}
-	return started, p.refusal(&b, err)
+	return started, err
 }
 
 // SetLimits replaces the limits. Raised ones let waiting callers go at once;

@@ -2,6 +2,8 @@ package mcppool
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -84,45 +86,39 @@ func (p *Pool) every(d time.Duration, f func(ctx context.Context)) {
 // maxProbes bounds how many idle sessions are checked at a time.
 const maxProbes = 8
 
-// checkHealth asks the idle sessions whether they answer, and closes those that
-// don't. Each is borrowed when its turn to be asked comes, and left alone if it was
-// used since the round began.
+// checkHealth asks the idle sessions and the spares whether they answer, and closes
+// those that don't. Each is kept from its callers only while it is asked, and left alone
+// if it was used since the round began.
 func (p *Pool) checkHealth(ctx context.Context) {
 	p.mu.Lock()
 	began := p.now()
-	idle := p.state.IdleSessions(nil)
+	idle := slices.AppendSeq([]*poolstate.Session(nil), p.state.Idle)
 	p.mu.Unlock()
 	var wg sync.WaitGroup
 	slots := make(chan struct{}, maxProbes)
 	for _, s := range idle {
+		if ctx.Err() != nil {
+			break
+		}
 		slots <- struct{}{}
 		wg.Go(func() {
-			p.checkOne(ctx, s, began)
+			p.checkOne(s, began)
 			<-slots
 		})
 	}
 	wg.Wait()
 }
 
-func (p *Pool) checkOne(ctx context.Context, s *poolstate.Session, began moment) {
+func (p *Pool) checkOne(s *poolstate.Session, began moment) {
 	p.mu.Lock()
-	borrowed := p.state.BorrowIdle(s, began)
+	inspected := p.state.Inspect(s, began)
+	if inspected {
+		connOf(s).beginProbeLocked()
+	}
 	p.mu.Unlock()
-	if !borrowed {
-		return
+	if inspected {
+		p.probe(connOf(s))
 	}
-	c := connOf(s)
-	why := CloseReason("")
-	c.suspect.Store(true)
-	switch err := c.reassure(ctx); err {
-	case errWedged:
-		why = ReasonWedged
-	case errDead:
-		why = ReasonCrashed
-	}
-	p.mu.Lock()
-	defer p.unlock()
-	p.state.Leave(s, nil, reason(why), 0)
 }
 
 // checkMemory marks the sessions whose process trees use too much.
@@ -146,4 +142,76 @@ func (p *Pool) checkMemory(ctx context.Context) {
 			p.unlock()
 		}
 	}
+}
+
+// A session in doubt is asked whether it answers by a goroutine of the pool, which
+// begins at once, and whose time counts from then, whoever needs the session meanwhile.
+
+// doubt is one such question. over is closed when it has its answer.
+type doubt struct{ over chan struct{} }
+
+// doubtIt has c asked whether it answers, since a call of it was given up.
+func (c *conn) doubtIt() {
+	c.pool.mu.Lock()
+	defer c.pool.unlock()
+	c.pool.state.Doubt(c.st)
+}
+
+// beginProbeLocked lets leases of c wait for the outcome. The caller must hold
+// c.pool.mu.
+func (c *conn) beginProbeLocked() { c.doubt.Store(&doubt{over: make(chan struct{})}) }
+
+// probe asks whether c answers, and has it replaced if it doesn't.
+func (p *Pool) probe(c *conn) {
+	ctx, cancel := context.WithTimeout(p.life, p.opts.ProbeTimeout)
+	defer cancel()
+	err := c.safely("Client.Probe", func() error { return c.ask(ctx) })
+	var wedged error
+	if err != nil {
+		wedged = c.lostError(errWedged) // which asks the client, and so not under the lock
+	}
+	p.mu.Lock()
+	switch {
+	case c.st.Lost():
+		p.state.Lost(c.st, p.now())
+	case err == nil, p.life.Err() != nil: // the end of the pool says nothing of the server
+		p.state.Answered(c.st)
+	default:
+		p.state.Wedged(c.st, wedged, p.now())
+	}
+	d := c.doubt.Swap(nil)
+	p.unlock()
+	close(d.over)
+}
+
+// awaitAnswer waits until c isn't in doubt any more.
+func (c *conn) awaitAnswer(ctx context.Context) error {
+	d := c.doubt.Load()
+	if d == nil {
+		return nil
+	}
+	select {
+	case <-d.over:
+	case <-c.st.Killed():
+	case <-ctx.Done():
+		if !c.endedByLoss(ctx) {
+			return ctx.Err()
+		}
+	}
+	switch {
+	case c.st.Cause() != nil:
+		return c.st.Cause()
+	case c.st.Lost():
+		return c.lostError(errDead)
+	default:
+		return nil
+	}
+}
+
+// wasLost reports whether the session was lost by itself, or found not to answer.
+func (c *conn) wasLost() bool {
+	if cause := c.st.Cause(); cause != nil {
+		return errors.Is(cause, ErrSessionLost)
+	}
+	return c.st.Lost()
 }

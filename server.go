@@ -66,11 +66,13 @@ type Policy struct {
 	// Concurrent lets the calls of a shared session overlap.
 	Concurrent bool
 	// Processes is how many sessions serve a shared server at most; default 1.
-	// Another is opened when all are busy, and the least busy one is chosen.
+	// Another is opened when all are busy, and the least busy one is chosen. Those
+	// count that were replaced and still serve calls.
 	Processes int
 	// Spares is how many connected sessions are kept in hand for calls that would
 	// have to start one; default none. They are refilled in the background, don't
 	// count in MaxSessions, and are given up first at a limit and after IdleTimeout.
+	// A call takes over one that is still connecting.
 	Spares int
 	// IdleTimeout is how long a session is kept after its last call; zero means
 	// [Options.IdleTimeout], negative for ever.

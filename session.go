@@ -213,17 +213,9 @@ func (l *lease) usable(ctx context.Context, why CloseReason) error {
 		return l.c.lostError(nil)
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case !l.c.suspect.Load():
-		return nil
+	default:
+		return l.c.awaitAnswer(ctx) // the lease is of this session: another one wouldn't do
 	}
-	err := l.c.reassure(ctx)
-	if err == errWedged || err == errDead {
-		// The lease is of this session and its state, so that another one
-		// wouldn't do.
-		l.spoil(ReasonWedged)
-		return l.c.lostError(err)
-	}
-	return err
 }
 
 // whileAlive is a ctx that also ends when c is killed or lost, with the reason as its

@@ -78,7 +78,7 @@ func (p *Pool) ToolList(ctx context.Context, srv Server, want Borrow) (*ToolList
 		if !p.visited(c) {
 			// The state that others left in it is as it was, if the server lives.
 			why = ""
-			c.suspect.Store(true)
+			c.doubtIt()
 		}
 	}
 	return nil, err
@@ -95,12 +95,8 @@ func (p *Pool) visited(c *conn) bool {
 // used.
 func (p *Pool) endVisit(ctx context.Context, c *conn, why CloseReason) {
 	p.mu.Lock()
-	var now moment
-	if c.st.LastUsed() == 0 || why != "" {
-		now = p.now()
-	}
 	from := c.borrowedOrigin() // as a spare it may be somebody's once it is given back
-	p.state.Leave(c.st, nil, reason(why), now)
+	p.state.LeaveVisit(c.st, reason(why), p.now())
 	p.unlock()
 	if p.trace.SessionReleased != nil {
 		p.trace.SessionReleased(ctx, SessionReleasedInfo{from, why})

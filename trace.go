@@ -3,9 +3,7 @@ package mcppool
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
-	"runtime"
 	"runtime/debug"
 	"time"
 
@@ -290,27 +288,6 @@ func (p *Pool) panicked(from Origin, name string, v any, stack []byte) {
 	if p.trace.Panicked != nil {
 		p.trace.Panicked(context.Background(), PanickedInfo{Origin: from, Func: name, Panic: panicText(v), Stack: string(stack)})
 	}
-}
-
-// safely runs one of the caller's funcs. A panic of it is reported, and becomes an
-// error.
-func (c *conn) safely(name string, f func() error) (err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			c.pool.panicked(c.origin(), name, v, debug.Stack())
-			err = fmt.Errorf("%s panicked: %s", name, panicText(v))
-		}
-	}()
-	return f()
-}
-
-// panicText is what is safe to say of a panic's value: the runtime's own words,
-// or else its type.
-func panicText(v any) string {
-	if err, ok := v.(runtime.Error); ok {
-		return err.Error()
-	}
-	return fmt.Sprintf("a %T", v)
 }
 
 // wait reports that a call waits, and returns what reports the end of it: that returns

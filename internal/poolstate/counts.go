@@ -43,6 +43,6 @@ func (st *State) Closes() map[Reason]uint64 { return maps.Clone(st.closes) }
 // Remembered is how many things are held; zero when nothing is open.
 func (st *State) Remembered() int {
 	return len(st.sessions) + len(st.groups) + len(st.scopes) + st.idle.Classes() + st.idle.Len() + st.counts.Open +
-		st.spares.Classes() + st.spares.Len() + st.queue.Len() + st.waiting + st.counts.Kept +
-		st.tally.processes + st.tally.ending + st.tally.waiting + st.starting
+		st.spares.Classes() + st.spares.Len() + st.warming.Len() + st.queue.Len() + st.waiting + st.counts.Kept +
+		st.tally.processes + st.tally.ending + st.tally.queued + st.starts.Len() + len(st.orphans)
 }

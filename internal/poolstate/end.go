@@ -7,8 +7,8 @@ import "slices"
 // connect's end is an event under the same lock, and sees the mark. Nothing has to be
 // remembered of a server that has no session.
 
-// Unlink takes s out of where calls find it. It is closed once nobody borrows it. The
-// first reason counts.
+// Unlink takes s out of where calls find it. Those in line for it go on to its
+// successor, and it is closed once nobody borrows it. The first reason counts.
 func (st *State) Unlink(s *Session, why Reason, now Moment) {
 	if s.reason == "" {
 		s.reason = why
@@ -23,25 +23,27 @@ func (st *State) Unlink(s *Session, why Reason, now Moment) {
 	case s.linked && s.shared:
 		i := slices.Index(s.Group.shared, s)
 		s.Group.shared = slices.Delete(s.Group.shared, i, i+1)
-		st.unfile(s)
+		st.unlinked(s)
 	case s.linked:
 		if st.sessions[s.Key] != s {
 			panic("bug: a linked session isn't the one of its key")
 		}
 		delete(st.sessions, s.Key)
-		st.unfile(s)
+		st.unlinked(s)
 	case s.spare:
-		st.dropSpare(s)
+		st.takeOut(s)
+		s.stale.Store(true)
 	}
+	st.orphan(s, now)
 	st.settle(s, now)
 }
 
-// unfile ends the keeping of s, which is linked.
-func (st *State) unfile(s *Session) {
+// unlinked ends the keeping of s, which was linked.
+func (st *State) unlinked(s *Session) {
 	s.linked = false
 	st.counts.Kept--
 	s.stale.Store(true)
-	s.turns.MoveOn()
+	st.unfile(s)
 	st.idle.Leave(&s.idle)
 }
 
@@ -85,11 +87,22 @@ func (st *State) Retire(s *Session, cause error, why Reason, now Moment) {
 	st.Unlink(s, why, now)
 }
 
-// UnlinkIdle ends the sessions that were last used at limit or before.
-func (st *State) UnlinkIdle(limit, now Moment) {
-	for e, ok := st.idle.UnusedSince(limit); ok; e, ok = st.idle.UnusedSince(limit) {
+// batch is how many sessions one event ends at most that ends what is idle: the lock
+// is others' in between.
+const batch = 256
+
+// UnlinkIdle ends sessions that were last used at limit or before, and reports whether
+// there are more of them.
+func (st *State) UnlinkIdle(limit, now Moment) (more bool) {
+	for range batch {
+		e, ok := st.idle.UnusedSince(limit)
+		if !ok {
+			return false
+		}
 		st.Unlink(e.Value, Idle, now)
 	}
+	_, more = st.idle.UnusedSince(limit)
+	return more
 }
 
 // Refuse ends the taking of calls: every Join fails.
@@ -104,9 +117,7 @@ func (st *State) settle(s *Session, now Moment) {
 	switch s.status {
 	case Queued: // nothing of it is there yet
 		st.waiting -= s.inFlight
-		if s.refusal = s.cause; s.refusal == nil {
-			s.refusal = ErrReplaced
-		}
+		s.refusal = s.cause
 		st.dequeue(s)
 		st.move(s, Closing)
 		st.Closed(s, now)
@@ -151,6 +162,13 @@ func (st *State) move(s *Session, to Status) {
 	s.ran = s.ran || to == Connecting
 }
 
+func (st *State) forgetIn(sc *scope, s *Session) {
+	delete(sc.members, s)
+	if len(sc.members) == 0 {
+		delete(st.scopes, s.Key.Scope)
+	}
+}
+
 // Closed forgets s, which was closing and nothing of which is left.
 func (st *State) Closed(s *Session, now Moment) {
 	st.move(s, Closed)
@@ -159,12 +177,15 @@ func (st *State) Closed(s *Session, now Moment) {
 		delete(st.groups, s.Group.Digest)
 	}
 	if s.scope != nil {
-		delete(s.scope.members, s)
-		if len(s.scope.members) == 0 {
-			delete(st.scopes, s.Key.Scope)
-		}
+		st.forgetIn(s.scope, s)
+	}
+	if s.shared {
+		s.Group.sharing--
+	}
+	if s.policy.Exclusive {
+		s.Group.exclusive--
 	}
 	st.counts.Open--
 	st.closes[s.reason]++
-	st.placeFree(s.Group, s.scope, now)
+	st.placeFree(now)
 }

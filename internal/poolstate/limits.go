@@ -51,18 +51,30 @@ func (st *State) busy(l Limit, value int) *BusyError {
 // BusyFor is the refusal of a caller that has waited too long for s to be admitted.
 func (st *State) BusyFor(s *Session) *BusyError { return st.busy(st.full(s.Group, s.scope)) }
 
-// tally counts the processes of a pool, a scope or a server, and the sessions that
-// wait for one to end there.
+// WaitsFor is the limit that keeps s from starting, if it is queued.
+func (st *State) WaitsFor(s *Session) Limit {
+	if s.status != Queued {
+		return LimitNone
+	}
+	l, _ := st.full(s.Group, s.scope)
+	return l
+}
+
+// tally counts the processes of a pool, a scope or a server.
 type tally struct {
 	processes int
 	ending    int // of processes: those whose close is under way
-	waiting   int // sessions in the queue because of this tally's limit, or, of the pool's, of MaxStarting
+	queued    int // sessions in the queue
+
+	promised int    // places that were promised in a round
+	round    uint64 // which it was
 }
 
-// wants reports whether more sessions wait than places will be free soon, with those
-// that run beyond a limit which was lowered. Nobody waits where there is no limit.
-func (t *tally) wants(limit int) bool {
-	return t.waiting > 0 && t.waiting+max(t.processes-limit, 0) > t.ending
+func (t *tally) promisedIn(round uint64) int {
+	if t.round != round {
+		return 0
+	}
+	return t.promised
 }
 
 // tallies returns those that s counts in; the last is nil without a scope.
@@ -86,7 +98,7 @@ func (st *State) full(g *Group, sc *scope) (Limit, int) {
 		return LimitScope, l.MaxPerScope
 	case l.MaxProcesses > 0 && st.tally.processes >= l.MaxProcesses:
 		return LimitProcesses, l.MaxProcesses
-	case l.MaxStarting > 0 && st.starting >= l.MaxStarting:
+	case l.MaxStarting > 0 && st.starts.Len() >= l.MaxStarting:
 		return LimitStarting, l.MaxStarting
 	default:
 		return LimitNone, 0
@@ -95,10 +107,18 @@ func (st *State) full(g *Group, sc *scope) (Limit, int) {
 
 // perServer is how many processes g may have; 0 or less is no limit.
 func (st *State) perServer(g *Group) int {
-	if g.exclusive {
+	if g.exclusive > 0 {
 		return 1
 	}
 	return st.limits.MaxPerServer
+}
+
+// fullFor is full for a session that w would begin.
+func (st *State) fullFor(w *Want, g *Group, sc *scope) (Limit, int) {
+	if w.Exclusive && g.tally.processes > 0 {
+		return LimitServer, 1
+	}
+	return st.full(g, sc)
 }
 
 // Limits returns the limits as they are now.
@@ -108,14 +128,8 @@ func (st *State) Limits() Limits { return st.limits }
 // nothing that is busy.
 func (st *State) SetLimits(l Limits, now Moment) {
 	st.limits = l
-	st.admit(now)
-	for s := range st.queue.All {
-		st.classify(s, now)
-	}
-	// Unlinking a session of another doesn't change the queue: it ends later.
-	for s := range st.queue.All {
-		st.makeRoom(s.Group, s.scope, now)
-	}
+	st.watchStarts()
+	st.stir(now)
 }
 
 // queueIsFull reports whether one caller more may not wait.

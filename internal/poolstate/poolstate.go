@@ -17,6 +17,7 @@ import (
 	"github.com/mcppool/mcppool/internal/fairqueue"
 	"github.com/mcppool/mcppool/internal/idle"
 	"github.com/mcppool/mcppool/internal/keyed"
+	"github.com/mcppool/mcppool/internal/list"
 )
 
 // Moment is a time by the owner's clock; zero is before everything.
@@ -58,6 +59,8 @@ type Want struct {
 	Policy
 	Label string // of the server; needed only while no session of it is open
 	Any   bool   // the caller is a visitor, see visit.go
+
+	arrived uint64 // its number among all; set by the first Join
 }
 
 // key is under which the sessions of w are found.
@@ -82,12 +85,18 @@ type State struct {
 	spares   idle.Lists[*Session] // the connected ones
 	backoff  backoff.Set[Digest]  // of servers that failed lately
 
-	starting int // connects under way
+	arrivals uint64              // callers that ever came
+	starts   list.List[*Session] // connects of processes under way, but for the slow ones, in order
+	warming  list.List[*Session] // spares that are connecting
+	orphans  []*Session          // unlinked ones in whose line somebody stands
 	tally    tally
 	queue    fairqueue.Queue[*Session] // those that wait for a place
 	waiting  int                       // callers that wait for those
 	pace     fairqueue.Pace            // at which they get one
+	round    uint64                    // in which places are promised
 
+	futile  bool   // nobody in the queue may start because of what is idle
+	stirred Moment // of the last event after which those who wait are to be looked at; zero for none
 	actions []Action
 	wakes   Moment // when Expire is called next; zero when nobody has asked for it
 
@@ -118,15 +127,18 @@ type Group struct {
 
 	members   map[*Session]struct{}
 	tally     tally
-	exclusive bool
-	shared    []*Session // the linked ones, when the server is shared
-	spares    []*Session // those that are connected and untouched
-	starting  int        // spares that are connecting
+	exclusive int // sessions that want to be the only one
+	idle      list.List[*Session]
+	shared    []*Session          // the linked ones, when the server is shared
+	sharing   int                 // and with those that aren't linked any more
+	spares    []*Session          // those that are connected and untouched
+	warming   list.List[*Session] // those that are connecting
 }
 
 // scope is what is known of one scope while any session of it is open.
 type scope struct {
 	members map[*Session]struct{}
+	idle    list.List[*Session]
 	tally   tally
 }
 
@@ -181,15 +193,17 @@ const (
 	Connect ActionKind = iota // begin the connect of Session; its end is an event
 	Abort                     // end the connect of Session early
 	Close                     // close what there is of Session; its end is the event Closed
-	Wake                      // call Expire no later than at NextExpiry
+	Wake                      // call Expire, which says when it is to be called again
+	Own                       // give Session an Owner: the State began it for Caller
+	Probe                     // ask Session whether it answers
 	HoldOff                   // report that the server of Session is held off, for Pause
 	Try                       // report that it is tried although it was held off
 	Trust                     // report that the server called Label is trusted again
 )
 
 // Action is work that an event leaves to be done once the lock is released. The
-// session of one has an Owner by then: who calls the methods gives it one under the
-// same hold of the lock.
+// session of one has an Owner by then: who takes the actions gives it one under the
+// same hold of the lock, if who called the event hasn't.
 type Action struct {
 	Do      ActionKind
 	Session *Session
@@ -197,9 +211,10 @@ type Action struct {
 	Pause   time.Duration
 }
 
-// Actions returns what is to be done since it was last called, in order; nil when
-// there is nothing.
+// Actions ends an event, and returns what is to be done since it was last called, in
+// order; nil when there is nothing. It is called before the lock is released.
 func (st *State) Actions() []Action {
+	st.dispatch()
 	a := st.actions
 	st.actions = nil
 	return a

@@ -1,7 +1,6 @@
 package poolstate_test
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -12,144 +11,7 @@ import (
 
 	"github.com/mcppool/mcppool/internal/backoff"
 	"github.com/mcppool/mcppool/internal/poolstate"
-	"github.com/mcppool/mcppool/internal/turn"
 )
-
-var errNoLuck = errors.New("no such luck")
-
-// borrow is one caller that has joined and not left.
-type borrow struct {
-	s     *poolstate.Session
-	place *turn.Place
-}
-
-// mayCall reports whether it is the caller's turn in a live session.
-func (b *borrow) mayCall() bool {
-	if b.s.Status() != poolstate.Live {
-		return false
-	}
-	return b.place == nil || !b.place.Waits()
-}
-
-// world does what a State asks for, and plays those who call its methods.
-type world struct {
-	t          *rapid.T
-	st         *poolstate.State
-	now        poolstate.Moment
-	connecting []*poolstate.Session
-	closing    []*poolstate.Session
-	borrows    []*borrow
-	policies   []poolstate.Policy
-}
-
-func newWorld(t *rapid.T, cfg poolstate.Config, limits poolstate.Limits) *world {
-	return &world{t: t, st: poolstate.New(cfg, limits), now: time.Second, policies: []poolstate.Policy{
-		{IdleTimeout: 5 * time.Second},
-		{Exclusive: true},
-		{Shared: true, Processes: 2, Concurrent: true},
-		{Shared: true, IdleTimeout: time.Second},
-		{Spares: 1},
-		{Remote: true},
-	}}
-}
-
-// want is what a caller asks of one of the servers.
-func (w *world) want(server int, scope string) *poolstate.Want {
-	return &poolstate.Want{
-		Key:    poolstate.Key{Server: poolstate.Digest{byte(server)}, Scope: scope},
-		Policy: w.policies[server],
-	}
-}
-
-// done does the actions of an event, and looks at what it has left.
-func (w *world) done() {
-	for _, a := range w.st.Actions() {
-		switch a.Do {
-		case poolstate.Connect:
-			w.connecting = append(w.connecting, a.Session)
-		case poolstate.Close:
-			w.closing = append(w.closing, a.Session)
-		}
-	}
-	if err := w.st.Check(); err != nil {
-		w.t.Fatalf("at %s: %v", w.now, err)
-	}
-}
-
-func (w *world) join(server int, scope string) (*borrow, error) {
-	defer w.done()
-	s, place, err := w.st.Join(w.want(server, scope), w.now)
-	if err != nil {
-		return nil, err
-	}
-	b := &borrow{s, place}
-	w.borrows = append(w.borrows, b)
-	return b, nil
-}
-
-func (w *world) leave(b *borrow, why poolstate.Reason) {
-	w.borrows = slices.DeleteFunc(w.borrows, func(other *borrow) bool { return other == b })
-	if b.mayCall() {
-		b.s.Called()
-	}
-	w.st.Leave(b.s, b.place, why, w.now)
-	w.done()
-}
-
-// connected ends the connect of s, well or not.
-func (w *world) connected(s *poolstate.Session, err error) {
-	w.connecting = slices.DeleteFunc(w.connecting, func(other *poolstate.Session) bool { return other == s })
-	var wanted bool
-	if err == nil {
-		wanted = w.st.Connected(s, make(chan struct{}), w.now)
-	} else {
-		wanted = w.st.Failed(s, err, w.now)
-	}
-	if !wanted || err != nil {
-		w.closing = append(w.closing, s)
-	}
-	w.done()
-}
-
-func (w *world) closed(s *poolstate.Session) {
-	w.closing = slices.DeleteFunc(w.closing, func(other *poolstate.Session) bool { return other == s })
-	w.st.Closed(s, w.now)
-	w.done()
-}
-
-// drain ends everything, and looks whether anything is remembered.
-func (w *world) drain() {
-	w.st.Refuse()
-	for s := range w.st.All {
-		w.st.Kill(s, errNoLuck, poolstate.Shutdown, w.now)
-	}
-	w.done()
-	for len(w.borrows) > 0 {
-		w.leave(w.borrows[0], "")
-	}
-	for len(w.connecting) > 0 {
-		w.connected(w.connecting[0], errNoLuck)
-	}
-	for len(w.closing) > 0 {
-		w.closed(w.closing[0])
-	}
-	if n := w.st.Remembered(); n != 0 {
-		w.t.Fatalf("%d things are remembered of nothing", n)
-	}
-}
-
-func pick[T any](t *rapid.T, label string, from []T) T {
-	return from[rapid.IntRange(0, len(from)-1).Draw(t, label)]
-}
-
-func drawLimits(t *rapid.T) poolstate.Limits {
-	n := rapid.SampledFrom([]int{0, 0, 0, 1, 2, 3})
-	return poolstate.Limits{
-		MaxProcesses: n.Draw(t, "MaxProcesses"), MaxStarting: n.Draw(t, "MaxStarting"),
-		MaxPerScope: n.Draw(t, "MaxPerScope"), MaxPerServer: n.Draw(t, "MaxPerServer"),
-		MaxWaiting: n.Draw(t, "MaxWaiting"),
-	}
-}
 
 func TestEveryScheduleKeepsTheInvariants(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -162,6 +24,7 @@ func TestEveryScheduleKeepsTheInvariants(t *testing.T) {
 				Initial:  100 * time.Millisecond, Max: time.Second, MinUptime: time.Second, Cap: 10,
 			},
 		}, drawLimits(t))
+		w.sleepy = true
 		scope := rapid.SampledFrom([]string{"a", "b", "c", ""})
 		server := rapid.IntRange(0, len(w.policies)-1)
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {
@@ -174,47 +37,6 @@ func TestEveryScheduleKeepsTheInvariants(t *testing.T) {
 		}
 		w.drain()
 	})
-}
-
-// step is one event of any kind.
-func (w *world) step(server int, scope string) {
-	t := w.t
-	w.now += rapid.SampledFrom([]time.Duration{0, time.Millisecond, 200 * time.Millisecond, 2 * time.Second}).Draw(t, "later")
-	switch rapid.IntRange(0, 17).Draw(t, "event") {
-	case 0, 1, 2, 3:
-		_, _ = w.join(server, scope)
-	case 4, 5, 6:
-		if len(w.borrows) > 0 {
-			why := rapid.SampledFrom([]poolstate.Reason{"", "", "", poolstate.Crashed, "timeout"}).Draw(t, "why")
-			w.leave(pick(t, "borrow", w.borrows), why)
-		}
-	case 7, 8, 9:
-		if len(w.connecting) > 0 {
-			err := rapid.SampledFrom([]error{nil, nil, nil, errNoLuck}).Draw(t, "connect")
-			w.connected(pick(t, "connect of", w.connecting), err)
-		}
-	case 10, 11:
-		if len(w.closing) > 0 {
-			w.closed(pick(t, "close of", w.closing))
-		}
-	case 12:
-		if g := w.st.Group(poolstate.Digest{byte(server)}); g != nil {
-			w.st.KillAll(g, errNoLuck, poolstate.ServerClosed, w.now)
-		}
-		w.st.KillScope(scope, errNoLuck, "scope closed", w.now)
-		w.done()
-	case 13:
-		w.st.SetLimits(drawLimits(t), w.now)
-		w.done()
-	case 14:
-		w.st.Expire(w.now)
-		w.done()
-	case 15:
-		_, _ = w.st.Prewarm(w.want(0, ""), 1, w.now)
-		w.done()
-	case 16, 17:
-		_, _ = w.visit(server, scope)
-	}
 }
 
 // Those who wait for one session get their turn in order of arrival, whatever becomes

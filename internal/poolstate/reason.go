@@ -17,6 +17,7 @@ const (
 	Recycled     Reason = "recycled"     // too old, too many calls or too much memory
 	StartFailed  Reason = "start failed" // it never came up
 	Abandoned    Reason = "abandoned"    // nobody waited for its connect any longer
+	Unanswered   Reason = "wedged"       // it didn't answer a probe
 )
 
 // unwanted reports whether a session ended so that its server's spares are not

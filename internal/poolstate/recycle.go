@@ -21,11 +21,11 @@ func (st *State) setLifetime(s *Session, now Moment) {
 
 // recycle replaces s, which is due, if that may be done now, and reports whether it
 // did: a session of a scope when no call of it is under way, and a shared one as soon
-// as a spare can take its place.
+// as a spare can take its place. One whose server is held off serves on.
 func (st *State) recycle(s *Session, now Moment) bool {
 	switch {
 	case !s.shared:
-		if s.inFlight > 0 && !s.betweenTurns {
+		if s.inFlight > 0 && !s.betweenTurns || st.heldOff(&Want{Key: s.Key}, now) != nil {
 			return false
 		}
 	case len(s.Group.spares) > 0:
@@ -41,7 +41,7 @@ func (st *State) recycle(s *Session, now Moment) bool {
 // noRoomForSpare begins the connect of a successor of a shared session, and reports
 // whether a limit leaves no room for one beside it.
 func (st *State) noRoomForSpare(s *Session, now Moment) bool {
-	if s.Group.starting > 0 {
+	if s.Group.warming.Len() > 0 {
 		return false
 	}
 	w := Want{Key: Key{Server: s.Key.Server}, Policy: s.policy}
@@ -50,10 +50,14 @@ func (st *State) noRoomForSpare(s *Session, now Moment) bool {
 	return errors.As(err, &busy)
 }
 
-// Heavy marks a session that uses too much memory, to be replaced when it is free.
+// Heavy marks a session that uses too much memory, to be replaced when it is free. A
+// spare is at once.
 func (st *State) Heavy(s *Session, now Moment) {
 	s.heavy = true
-	if s.linked && s.inFlight == 0 && s.status == Live {
+	switch {
+	case s.spare:
+		st.Unlink(s, Recycled, now)
+	case s.linked && s.inFlight == 0 && s.status == Live:
 		st.recycle(s, now)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/mcppool/mcppool/internal/backoff"
 	"github.com/mcppool/mcppool/internal/fairqueue"
 	"github.com/mcppool/mcppool/internal/idle"
+	"github.com/mcppool/mcppool/internal/list"
 	"github.com/mcppool/mcppool/internal/turn"
 )
 
@@ -42,6 +43,8 @@ type Session struct {
 	Group *Group
 	// Owner is the owner's; a Session that is new has none.
 	Owner any
+	// Caller is that of the first place in the line for which the State began it.
+	Caller any
 	// Key is whose it is. It changes when a spare is handed out, and not under a
 	// borrower but a visitor.
 	Key Key
@@ -66,22 +69,31 @@ type Session struct {
 	shared       bool
 	spare        bool
 	visited      bool                    // see Visited
+	ahead        bool                    // it was begun as a spare
 	process      bool                    // it counts in the tallies once it has started
 	ran          bool                    // it has started
 	attempt      backoff.Attempt[Digest] // to start the server
+	begun        Moment                  // when it started
 	heavy        bool                    // it uses too much memory
+	doubted      bool                    // a call of it was given up
+	probed       bool                    // it is being asked whether it answers
 	policy       Policy
 	refill       bool // it was handed out or started for a server that wants spares
 	inFlight     int
-	turns        turn.Line // who may call: one borrower, and the others wait in order
-	betweenTurns bool      // the call of one borrower has ended, and the next not begun
-	reason       Reason    // of the unlinking, or of the kill if that came first
+	turns        turn.Line[*Session] // who may call: one borrower, and the others wait in order
+	betweenTurns bool                // the call of one borrower has ended, and the next not begun
+	reason       Reason              // of the unlinking, or of the kill if that came first
 	calls        uint64
 	recycleAt    Moment // when it is too old; zero for never
 	idle         idle.Entry[*Session]
-	queued       Moment                    // when it came into the queue
+	looked       Moment                    // when it last looked whether it keeps others waiting
+	patient      Moment                    // in the queue, until when it lets busy ones go on
 	place        *fairqueue.Item[*Session] // in the queue; nil when it isn't
-	waitsFor     Limit
+
+	inGroup  list.Node[*Session] // in Group.idle or Group.warming
+	inScope  list.Node[*Session] // in scope.idle
+	inState  list.Node[*Session] // in State.warming
+	starting list.Node[*Session] // in State.starts
 }
 
 // Admitted is closed when the session leaves the queue, to be connected or for a
@@ -147,9 +159,6 @@ func (s *Session) LastUsed() Moment {
 	}
 	return s.idle.Used
 }
-
-// WaitsFor is the limit that keeps a queued session from starting.
-func (s *Session) WaitsFor() Limit { return s.waitsFor }
 
 func isClosed(ch <-chan struct{}) bool {
 	select {

@@ -2,8 +2,9 @@ package poolstate
 
 import "slices"
 
-// Spares are connected sessions that no scope has touched. One is handed to one scope,
-// or one one-shot call, once. They hide the cold start of a server.
+// Spares are sessions that are connected, or connecting, before anybody needs them, and
+// that no scope has touched. One is handed to one scope, or one one-shot call, once.
+// They hide the cold start of a server.
 
 // Prewarm begins spares of w's server, so that there are n with those that are there,
 // and returns those that are connecting.
@@ -13,11 +14,9 @@ func (st *State) Prewarm(w *Want, n int, now Moment) (connecting []*Session, err
 	}
 	have := 0
 	if g := st.groups[w.Server]; g != nil {
-		have = len(g.spares) + g.starting
-		for s := range g.members {
-			if s.spare && s.status == Connecting {
-				connecting = append(connecting, s)
-			}
+		have = len(g.spares) + g.warming.Len()
+		for n := g.warming.Front(); n != nil; n = n.Next() {
+			connecting = append(connecting, n.Value)
 		}
 	}
 	for ; have < n; have++ {
@@ -30,61 +29,142 @@ func (st *State) Prewarm(w *Want, n int, now Moment) (connecting []*Session, err
 	return connecting, nil
 }
 
+// beginSpare makes a spare and begins its connect. It fails when the server is held
+// off, or a limit is reached.
+func (st *State) beginSpare(w *Want, now Moment) (*Session, error) {
+	if err := st.heldOff(w, now); err != nil {
+		return nil, err
+	}
+	g := st.groupFor(w)
+	if full, value := st.fullFor(w, g, nil); full != LimitNone {
+		return nil, st.busy(full, value)
+	}
+	s := st.newSession(g, w, now)
+	s.ahead = true
+	st.warm(s)
+	st.start(s, now)
+	return s, nil
+}
+
 // spareReady files a spare that has come up.
 func (st *State) spareReady(s *Session, now Moment) {
-	s.Group.starting--
+	st.warmed(s)
 	s.Group.spares = append(s.Group.spares, s)
 	s.idle.Used = now
 	st.spares.Join(&s.idle, s.policy.IdleTimeout)
 	st.spares.File(&s.idle)
 	st.expiresAfter(s)
-	// A call may wait for a place to start the same server: this one is there.
-	for m := range s.Group.members {
-		if m.status == Queued && m.waitsFor != LimitScope {
-			st.Kill(m, ErrReplaced, Abandoned, now)
-			return
-		}
-	}
 }
 
-// takeSpare hands a spare to a call, borrowed; nil when there is none for it.
-func (st *State) takeSpare(w *Want, now Moment) *Session {
-	g := st.groups[w.Server]
-	for g != nil && len(g.spares) > 0 {
-		s := g.spares[len(g.spares)-1]
-		if s.Lost() {
-			st.Unlink(s, Crashed, now)
-			continue
+// warm makes s a spare that is connecting.
+func (st *State) warm(s *Session) {
+	s.spare = true
+	s.Group.warming.PushBack(&s.inGroup)
+	st.warming.PushBack(&s.inState)
+}
+
+// warmed takes a spare out of those that are connecting.
+func (st *State) warmed(s *Session) {
+	s.Group.warming.Remove(&s.inGroup)
+	st.warming.Remove(&s.inState)
+}
+
+func (g *Group) hasSpare() bool { return len(g.spares)+g.warming.Len() > 0 }
+
+// spareFor returns the spare of a server that a call would get, nil when there is none
+// for it: the newest one, one that is in doubt after the others, and then the one that
+// has been connecting for the longest time.
+func (st *State) spareFor(g *Group, sc *scope) *Session {
+	if g == nil || !g.hasSpare() {
+		return nil
+	}
+	if sc != nil && st.limits.MaxPerScope > 0 && sc.tally.processes >= st.limits.MaxPerScope {
+		return nil // the call waits, as it would for a new one
+	}
+	var doubted *Session
+	for _, s := range slices.Backward(g.spares) {
+		switch {
+		case s.Lost():
+		case !s.probed:
+			return s
+		case doubted == nil:
+			doubted = s
 		}
-		sc := st.scopes[w.key().Scope]
-		if sc != nil && st.limits.MaxPerScope > 0 && sc.tally.processes >= st.limits.MaxPerScope {
-			return nil // it waits, as it would for a new one
-		}
-		g.spares = g.spares[:len(g.spares)-1]
-		st.spares.Leave(&s.idle)
-		s.spare, s.idle.Used = false, 0
-		s.inFlight = 1
-		st.setLifetime(s, now)
-		st.assign(s, w)
-		if s.linked {
-			st.trim(s, now)
-		}
-		return s
+	}
+	if doubted != nil {
+		return doubted
+	}
+	if n := g.warming.Front(); n != nil {
+		return n.Value
 	}
 	return nil
 }
 
-// dropSpare takes a spare out of what may be handed out.
-func (st *State) dropSpare(s *Session) {
+// takeSpare hands a spare to a call; nil when there is none for it.
+func (st *State) takeSpare(w *Want, now Moment) *Session {
+	g := st.groups[w.Server]
+	if g == nil || w.Remote {
+		return nil
+	}
+	for _, s := range slices.Backward(g.spares) {
+		if s.Lost() {
+			st.Unlink(s, Crashed, now)
+		}
+	}
+	s := st.spareFor(g, st.scopes[w.key().Scope])
+	if s == nil {
+		return nil
+	}
+	st.takeOut(s)
+	s.idle.Used = 0
+	st.setLifetime(s, now)
+	st.assign(s, w)
+	if s.linked && s.status == Live {
+		st.trim(s, now)
+	}
+	return s
+}
+
+// putBack makes s, which was handed out while it is connecting and which all have left
+// before it has come up, a spare again.
+func (st *State) putBack(s *Session) {
+	switch {
+	case s.oneShot:
+		s.oneShot, s.visited = false, false
+	case s.shared:
+		s.Group.shared = slices.DeleteFunc(s.Group.shared, func(other *Session) bool { return other == s })
+	default:
+		delete(st.sessions, s.Key)
+	}
+	if s.linked {
+		s.linked = false
+		st.counts.Kept--
+		st.idle.Leave(&s.idle)
+	}
+	if s.shared {
+		s.shared = false
+		s.Group.sharing--
+	}
+	if sc := s.scope; sc != nil {
+		s.scope = nil
+		sc.tally.processes--
+		st.forgetIn(sc, s)
+	}
+	s.Key.Scope = ""
+	s.idle.Used, s.recycleAt = 0, 0
+	s.turns.Overlap = false
+	st.warm(s)
+}
+
+// takeOut takes a spare out of what may be handed out.
+func (st *State) takeOut(s *Session) {
 	s.spare = false
 	i := slices.Index(s.Group.spares, s)
 	if i < 0 {
-		s.Group.starting-- // it is connecting
+		st.warmed(s)
 		return
 	}
 	s.Group.spares = slices.Delete(s.Group.spares, i, i+1)
-	s.stale.Store(true)
-	s.turns.MoveOn()
 	st.spares.Leave(&s.idle)
 }
 
@@ -94,7 +174,7 @@ func (st *State) refillSpares(s *Session, now Moment) {
 	w := Want{Key: Key{Server: s.Key.Server}, Policy: s.policy}
 	for !st.closed && st.queue.Len() == 0 {
 		g := st.groups[w.Server]
-		if g == nil || len(g.spares)+g.starting >= w.Spares {
+		if g == nil || len(g.spares)+g.warming.Len() >= w.Spares {
 			return
 		}
 		if _, err := st.beginSpare(&w, now); err != nil {

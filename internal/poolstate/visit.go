@@ -39,10 +39,10 @@ func better(a, b *Session) bool {
 	}
 }
 
-// adopt makes a session that connects for a visitor that of w, for which there is none;
-// nil when there is none to adopt. One that is live isn't adopted, since its visitor may
-// look at its policy without the lock.
-func (st *State) adopt(w *Want) *Session {
+// adoptable returns a session that connects for a visitor and can be that of w, for
+// which there is none. One that is live isn't adopted, since its visitor may look at its
+// policy without the lock.
+func (st *State) adoptable(w *Want) *Session {
 	g := st.groups[w.Server]
 	if g == nil || w.Any || w.Remote || w.Scope == "" && !w.Shared {
 		return nil
@@ -52,33 +52,35 @@ func (st *State) adopt(w *Want) *Session {
 	}
 	for s := range g.members {
 		if s.visited && s.status == Connecting && s.reason == "" {
-			s.visited, s.oneShot = false, false
-			st.assign(s, w)
 			return s
 		}
 	}
 	return nil
 }
 
+// adopt makes a session that is adoptable that of w; nil when there is none.
+func (st *State) adopt(w *Want) *Session {
+	s := st.adoptable(w)
+	if s != nil {
+		s.visited, s.oneShot = false, false
+		st.assign(s, w)
+	}
+	return s
+}
+
 // Visited reports whether the session was begun, or taken from the spares, for a
 // visitor, and is still nobody's.
 func (s *Session) Visited() bool { return s.visited }
 
-// keepVisited makes a session that its visitor has left a spare, unless others need its
-// place.
+// keepVisited makes a session that its visitor has left a spare, which goes to those who
+// wait for one or for its place.
 func (st *State) keepVisited(s *Session, now Moment) (kept bool) {
 	if !s.visited || s.status != Live || s.reason != "" || s.cause != nil || s.Lost() || st.closed {
 		return false
 	}
-	wanted := st.queue.Len() == 0
-	for m := range s.Group.members {
-		wanted = wanted || m.status == Queued && m.waitsFor != LimitScope
-	}
-	if !wanted {
-		return false
-	}
-	s.visited, s.oneShot, s.spare = false, false, true
-	s.Group.starting++ // spareReady takes it for one that was connecting
+	s.visited, s.oneShot = false, false
+	st.warm(s) // spareReady takes it for one that was connecting
 	st.spareReady(s, now)
+	st.stir(now)
 	return true
 }
