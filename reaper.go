@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mcppool/mcppool/internal/mcpconn"
 	"github.com/mcppool/mcppool/internal/poolstate"
 )
 
@@ -131,17 +132,46 @@ func (p *Pool) checkMemory(ctx context.Context) {
 		}
 	}
 	p.mu.Unlock()
-	for _, s := range live {
-		c, ok := connOf(s).client.(interface{ RSS() (bytes int64, ok bool) })
-		if !ok || ctx.Err() != nil {
-			continue
-		}
-		if bytes, ok := c.RSS(); ok && bytes > p.opts.Recycle.MaxRSS {
+	sizes := sizesOf(live)
+	if ctx.Err() != nil {
+		return
+	}
+	for i, s := range live {
+		if sizes[i] > p.opts.Recycle.MaxRSS {
 			p.mu.Lock()
 			p.state.Heavy(s, p.now())
 			p.unlock()
 		}
 	}
+}
+
+// sizesOf is the memory of sessions' process trees, 0 where it isn't known. Those of
+// the default client are looked at together.
+func sizesOf(live []*poolstate.Session) []int64 {
+	sizes := make([]int64, len(live))
+	var (
+		children []*mcpconn.Conn
+		at       []int // their indices in live
+	)
+	for i, s := range live {
+		switch c := connOf(s).client.(type) {
+		case *defaultClient:
+			if child, ok := c.Conn.(*mcpconn.Conn); ok {
+				children, at = append(children, child), append(at, i)
+			}
+		case interface{ RSS() (bytes int64, ok bool) }:
+			_ = connOf(s).safely("Client.RSS", func() error {
+				if bytes, ok := c.RSS(); ok {
+					sizes[i] = bytes
+				}
+				return nil
+			})
+		}
+	}
+	for k, bytes := range mcpconn.RSSOf(children) {
+		sizes[at[k]] = bytes
+	}
+	return sizes
 }
 
 // A session in doubt is asked whether it answers by a goroutine of the pool, which

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -224,6 +225,19 @@ func TestListToolsEndsWhenTheCursorDoesNotMove(t *testing.T) {
 			require.Len(t, f.all(), 1, "the session is kept")
 		})
 	}
+}
+
+func TestListToolsEndsThoughTheCursorAlwaysMoves(t *testing.T) {
+	pages := 0
+	f := &fakes{list: func(mcp.ListToolsRequest) (*mcp.ListToolsResult, error) {
+		pages++
+		res := &mcp.ListToolsResult{}
+		res.NextCursor = mcp.Cursor(strconv.Itoa(pages))
+		return res, nil
+	}}
+	_, err := newPool(t, f, nil).ListTools(t.Context(), stdio, mcppool.Borrow{Scope: "s"})
+	require.ErrorContains(t, err, "no end")
+	require.LessOrEqual(t, pages, 1000)
 }
 
 func TestSessionsIsASnapshotWhoseLoopMayCallThePool(t *testing.T) {

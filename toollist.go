@@ -139,10 +139,16 @@ func (c *conn) toolList(ctx context.Context) (*ToolList, error) {
 		if seen[next] {
 			return nil, fmt.Errorf("tools/list gave the same cursor again after %d tools", len(list.Tools))
 		}
+		if len(seen) >= maxToolPages {
+			return nil, fmt.Errorf("tools/list has no end after %d pages and %d tools", len(seen), len(list.Tools))
+		}
 		seen[next] = true
 		req.Params.Cursor = next
 	}
 }
+
+// maxToolPages bounds a list of tools whose cursors always move on.
+const maxToolPages = 1000
 
 // toolPage adds a page to list and returns the cursor of the next one.
 func (c *conn) toolPage(ctx context.Context, req mcp.ListToolsRequest, list *ToolList) (next mcp.Cursor, err error) {

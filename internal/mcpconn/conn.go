@@ -137,6 +137,16 @@ func (c *Conn) Pid() int { return c.child.Pid() }
 // where it can't be known: on other systems than Linux, after the end.
 func (c *Conn) RSS() (bytes int64, ok bool) { return c.child.RSS() }
 
+// RSSOf returns that of several children, by their index, 0 where it isn't known. It
+// takes no longer than for one.
+func RSSOf(conns []*Conn) []int64 {
+	children := make([]*stdio.Conn, len(conns))
+	for i, c := range conns {
+		children[i] = c.child
+	}
+	return stdio.RSSOf(children)
+}
+
 // Request makes one request, whose params are an object or nil.
 func (c *Conn) Request(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error) {
 	return c.child.Request(ctx, method, c.meta.Load().In(params))

@@ -213,6 +213,18 @@ func (c *Conn) Pid() int { return c.proc.Pid() }
 // RSS returns the memory of the process tree, see [proc.Process.RSS].
 func (c *Conn) RSS() (bytes int64, ok bool) { return c.proc.RSS() }
 
+// RSSOf returns the memory of several process trees, see [proc.RSSOf].
+func RSSOf(conns []*Conn) []int64 {
+	if len(conns) == 0 {
+		return nil
+	}
+	procs := make([]*proc.Process, len(conns))
+	for i, c := range conns {
+		procs[i] = c.proc
+	}
+	return proc.RSSOf(procs...)
+}
+
 // StderrTail returns what the server last wrote to its stderr.
 func (c *Conn) StderrTail() string { return c.stderr.tail.String() }
 
