@@ -1,6 +1,7 @@
 package mcppool
 
 import (
+	"context"
 	"time"
 
 	"github.com/mcppool/mcppool/internal/poolstate"
@@ -89,6 +90,23 @@ func (p *Pool) CloseIdle(olderThan time.Duration) {
 		p.mu.Lock()
 		more = p.state.UnlinkIdle(limit, p.now())
 		p.unlock()
+	}
+}
+
+// endLeavings sees to it that there are no containers and folders of the pool but those
+// that a LeftError says.
+func (p *Pool) endLeavings(last time.Time) {
+	ctx, cancel := context.WithDeadline(context.Background(), last)
+	defer cancel()
+	containers := p.containers.End(ctx)
+	dir, err := p.dirs.End()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if containers != nil {
+		p.left = append(p.left, &LeftError{Server: "the pool", Err: containers})
+	}
+	if err != nil {
+		p.left = append(p.left, &LeftError{Server: "the pool", Dir: dir, Err: err})
 	}
 }
 

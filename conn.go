@@ -13,7 +13,6 @@ import (
 
 	"github.com/mcppool/mcppool/internal/mcpconn"
 	"github.com/mcppool/mcppool/internal/poolstate"
-	"github.com/mcppool/mcppool/internal/proc"
 	"github.com/mcppool/mcppool/internal/redact"
 	"github.com/mcppool/mcppool/internal/scratch"
 )
@@ -234,25 +233,6 @@ func (p *Pool) closeConn(c *conn) {
 	}
 }
 
-// left removes what a session has besides its processes, and reports whether anything of
-// it is left, which closed then says.
-func (c *conn) left(closed *SessionClosedInfo) bool {
-	var processes *proc.LeftError
-	if errors.As(closed.Err, &processes) {
-		closed.Err = &LeftError{Server: c.label, PIDs: processes.Pids, Err: processes.Err}
-		return true // its folder goes with the pool
-	}
-	dir := c.dir.Load()
-	if dir == nil {
-		return false
-	}
-	err := c.pool.dirs.Leave(dir)
-	if err != nil {
-		closed.Err = &LeftError{Server: c.label, Dir: dir.Path(), Err: err}
-	}
-	return err != nil
-}
-
 // maxLeft bounds what is remembered of processes that couldn't be ended.
 const maxLeft = 64
 
@@ -324,32 +304,6 @@ func (p *Pool) dial(ctx context.Context, c *conn) (err error) {
 		return p.startError(ctx, c, err)
 	}
 	return nil
-}
-
-// place makes the folder that a session has of its own, and returns what is to be
-// started in it, which is the caller's.
-func (p *Pool) place(c *conn) (srv Server, err error) {
-	srv = c.srv.clone()
-	texts := append(srv.Args, srv.Dir)
-	if srv.PrivateDir == NoPrivateDir {
-		if scratch.IsAskedFor(texts, srv.Env) {
-			err = &ConfigError{Field: "Server.PrivateDir", Reason: "is empty, and " + scratch.Text + " stands for the folder"}
-		}
-		return srv, err
-	}
-	var dir *scratch.Dir
-	if scope := c.origin().Scope; srv.PrivateDir == DirPerScope && scope != "" {
-		dir, err = p.dirs.Keep(scratch.Owner{Server: c.st.Key.Server, Scope: scope})
-	} else {
-		dir, err = p.dirs.Make()
-	}
-	if err != nil {
-		return srv, fmt.Errorf("no folder of its own: %w", err)
-	}
-	c.dir.Store(dir)
-	srv.Env = scratch.Place(dir.Path(), texts, srv.Env)
-	srv.Args, srv.Dir = texts[:len(srv.Args)], texts[len(srv.Args)]
-	return srv, nil
 }
 
 // ownError is the error of a custom Dial, without secrets: a StartError is a copy, since

@@ -82,9 +82,8 @@ func New(opts *Options) (*Pool, error) {
 	var id [6]byte
 	_, _ = rand.Read(id[:]) // never fails (crypto/rand)
 	p.id = hex.EncodeToString(id[:])
-	p.containers.Pool, p.containers.CLIs = p.id, p.opts.ContainerCLIs
+	p.containers.Pool, p.containers.Base, p.containers.CLIs = p.id, filepath.Join(p.opts.ScratchDir, "containers"), p.opts.ContainerCLIs
 	p.dirs.Pool, p.dirs.Base = p.id, filepath.Join(p.opts.ScratchDir, "folders")
-	p.containers.Base = filepath.Join(p.opts.ScratchDir, "containers")
 	return p, nil
 }
 
@@ -380,7 +379,7 @@ func (p *Pool) Shutdown(ctx context.Context) error {
 // open or now.
 func (p *Pool) Close() error {
 	p.refuse(func(s *poolstate.Session) { p.state.Kill(s, ErrClosed, reason(ReasonShutdown), p.now()) })
-	last := time.Now().Add(p.opts.CloseTimeout + time.Second)
+	last := time.Now().Add(p.opts.CloseTimeout + time.Second) // for what no session has any more
 	<-p.empty
 	p.wg.Wait()
 	p.web.Close()
@@ -388,23 +387,6 @@ func (p *Pool) Close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return errors.Join(p.left...)
-}
-
-// endLeavings sees to it that there are no containers and folders of the pool but those
-// that a LeftError says.
-func (p *Pool) endLeavings(last time.Time) {
-	ctx, cancel := context.WithDeadline(context.Background(), last)
-	defer cancel()
-	containers := p.containers.End(ctx)
-	dir, err := p.dirs.End()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if containers != nil {
-		p.left = append(p.left, &LeftError{Server: "the pool", Err: containers})
-	}
-	if err != nil {
-		p.left = append(p.left, &LeftError{Server: "the pool", Dir: dir, Err: err})
-	}
 }
 
 // refuse ends the taking of calls, and ends each session that there is.

@@ -2,14 +2,16 @@ package mcppool
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
-	"net/url"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/mcppool/mcppool/internal/cmdline"
+	"github.com/mcppool/mcppool/internal/proc"
+	"github.com/mcppool/mcppool/internal/scratch"
+	"github.com/mcppool/mcppool/internal/wellformed"
 )
 
 // Server says what to run or to reach, and how its sessions are kept. Its JSON form
@@ -128,6 +130,51 @@ const (
 	DirPerScope PrivateDir = "scope"
 )
 
+// place makes the folder that a session has of its own, and returns what is to be
+// started in it, which is the caller's.
+func (p *Pool) place(c *conn) (srv Server, err error) {
+	srv = c.srv.clone()
+	texts := append(srv.Args, srv.Dir)
+	if srv.PrivateDir == NoPrivateDir {
+		if scratch.IsAskedFor(texts, srv.Env) {
+			err = &ConfigError{Field: "Server.PrivateDir", Reason: "is empty, and " + scratch.Text + " stands for the folder"}
+		}
+		return srv, err
+	}
+	var dir *scratch.Dir
+	if scope := c.origin().Scope; srv.PrivateDir == DirPerScope && scope != "" {
+		dir, err = p.dirs.Keep(scratch.Owner{Server: c.st.Key.Server, Scope: scope})
+	} else {
+		dir, err = p.dirs.Make()
+	}
+	if err != nil {
+		return srv, fmt.Errorf("no folder of its own: %w", err)
+	}
+	c.dir.Store(dir)
+	srv.Env = scratch.Place(dir.Path(), texts, srv.Env)
+	srv.Args, srv.Dir = texts[:len(srv.Args)], texts[len(srv.Args)]
+	return srv, nil
+}
+
+// left removes what a session has besides its processes, and reports whether anything of
+// it is left, which closed then says.
+func (c *conn) left(closed *SessionClosedInfo) bool {
+	var processes *proc.LeftError
+	if errors.As(closed.Err, &processes) {
+		closed.Err = &LeftError{Server: c.label, PIDs: processes.Pids, Err: processes.Err}
+		return true // its folder goes with the pool
+	}
+	dir := c.dir.Load()
+	if dir == nil {
+		return false
+	}
+	err := c.pool.dirs.Leave(dir)
+	if err != nil {
+		closed.Err = &LeftError{Server: c.label, Dir: dir.Path(), Err: err}
+	}
+	return err != nil
+}
+
 // IsHTTP reports whether s is reached over HTTP rather than run as a child.
 func (s Server) IsHTTP() bool { return s.URL != "" }
 
@@ -150,16 +197,11 @@ func (s *Server) clone() Server {
 // and that the command is found is for the start to say.
 func (s *Server) validate() error {
 	invalid := func(field, reason string) error { return &ConfigError{Field: "Server." + field, Reason: reason} }
-	const nul = "\x00"
 	switch {
 	case s.Command == "" && s.URL == "":
 		return invalid("Command", "is empty, and so is Server.URL: one of them says what to run or reach")
 	case s.Command != "" && s.URL != "":
 		return invalid("Command", "is set, and so is Server.URL: a server is run or reached, not both")
-	case strings.Contains(s.Command, nul):
-		return invalid("Command", "contains a NUL byte")
-	case strings.Contains(s.Dir, nul):
-		return invalid("Dir", "contains a NUL byte")
 	case s.PrivateDir != NoPrivateDir && s.PrivateDir != DirPerSession && s.PrivateDir != DirPerScope:
 		return invalid("PrivateDir", `is neither empty nor "session" nor "scope"`)
 	case s.PrivateDir == DirPerScope && (s.Policy.Mode == Shared || s.Policy.Spares > 0):
@@ -176,21 +218,8 @@ func (s *Server) validate() error {
 	if len(s.Header) > 0 {
 		return invalid("Header", "is set, but a child process takes no headers")
 	}
-	for i, a := range s.Args {
-		if strings.Contains(a, nul) {
-			return invalid(fmt.Sprintf("Args[%d]", i), "contains a NUL byte")
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
-		field := fmt.Sprintf("Env[%q]", name)
-		switch {
-		case name == "":
-			return invalid(field, "has an empty name")
-		case strings.ContainsAny(name, "=\x00"):
-			return invalid(field, `has "=" or a NUL byte in its name`)
-		case strings.Contains(s.Env[name], nul):
-			return invalid(field, "has a NUL byte in its value")
-		}
+	if field, reason := wellformed.Command(s.Command, s.Args, s.Env, s.Dir); field != "" {
+		return invalid(field, reason)
 	}
 	return nil
 }
@@ -214,15 +243,7 @@ func (p *Policy) validate(invalid func(field, reason string) error) error {
 }
 
 func (s *Server) validateHTTP(invalid func(field, reason string) error) error {
-	// The parser's own error quotes the URL, which may hold a password.
-	u, err := url.Parse(s.URL)
 	switch {
-	case err != nil:
-		return invalid("URL", "can't be parsed")
-	case u.Scheme != "http" && u.Scheme != "https": // it isn't told, since it may be the name of a user
-		return invalid("URL", "doesn't begin with http:// or https://")
-	case u.Host == "":
-		return invalid("URL", "has no host")
 	case len(s.Args) > 0:
 		return invalid("Args", "is set, but a server at a URL takes none")
 	case len(s.Env) > 0:
@@ -232,13 +253,8 @@ func (s *Server) validateHTTP(invalid func(field, reason string) error) error {
 	case s.PrivateDir != NoPrivateDir:
 		return invalid("PrivateDir", "is set, but a server at a URL has no process of the pool's")
 	}
-	for _, name := range slices.Sorted(maps.Keys(s.Header)) {
-		if name == "" || strings.ContainsAny(name, " \r\n\x00:") {
-			return invalid(fmt.Sprintf("Header[%q]", name), "isn't a header's name")
-		}
-		if strings.ContainsAny(s.Header[name], "\r\n\x00") {
-			return invalid(fmt.Sprintf("Header[%q]", name), "has a line break or a NUL byte in its value")
-		}
+	if field, reason := wellformed.Endpoint(s.URL, s.Header); field != "" {
+		return invalid(field, reason)
 	}
 	return nil
 }
