@@ -96,6 +96,19 @@ func TestContainerIsGoneWithItsSessionWhateverItsProgramIgnores(t *testing.T) {
 	})
 }
 
+func TestContainerIsStoppedBeforeItIsKilled(t *testing.T) {
+	rt := fakeDocker(t)
+	p := realPool(t, scratchOptions(t))
+	say(t, p, rt.server(), "a", "count", nil)
+	require.NoError(t, p.Close())
+	data, err := os.ReadFile(filepath.Join(rt.env["FAKE_DOCKER"], "log"))
+	require.NoError(t, err)
+	asked := strings.Fields(string(data))
+	stop, kill := slices.Index(asked, "stop"), slices.Index(asked, "kill")
+	require.Positive(t, stop, "%v", asked)
+	require.True(t, kill < 0 || stop < kill, "%v", asked)
+}
+
 func TestContainerIsGoneWhenItsClientWasKilled(t *testing.T) {
 	runtimes(t, func(t *testing.T, rt containerCLI) {
 		t.Helper()

@@ -57,6 +57,10 @@ func serveDocker() {
 		fmt.Fprintln(os.Stderr, "the daemon is not available")
 		os.Exit(1)
 	}
+	log, err := os.OpenFile(filepath.Join(dir, "log"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	must(err)
+	fmt.Fprintln(log, command)
+	must(log.Close())
 	switch command {
 	case "run":
 		dockerRun(dir, args)

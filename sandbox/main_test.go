@@ -79,6 +79,7 @@ func serve() {
 			signal.Notify(c, syscall.SIGTERM)
 			go func() {
 				<-c
+				time.Sleep(300 * time.Millisecond) // whoever ends it meanwhile loses its state
 				must(os.WriteFile(path, []byte("saved"), 0o600))
 				os.Exit(0)
 			}()

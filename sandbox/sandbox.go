@@ -32,7 +32,6 @@
 package sandbox
 
 import (
-	"errors"
 	"fmt"
 	"os/exec"
 	"strconv"
@@ -66,7 +65,9 @@ type Limits struct {
 	CPUSeconds int64 // of each process, which is then killed
 }
 
-// Error says why a server can't be boxed.
+// Error says why a server can't be boxed. Where there are no boxes at all, on systems
+// other than Linux, without bubblewrap, or where the kernel or the administrator denies
+// user namespaces, it is an [errors.ErrUnsupported].
 type Error struct {
 	Reason string
 	Err    error // the cause; nil for none
@@ -80,11 +81,6 @@ func (e *Error) Error() string {
 }
 
 func (e *Error) Unwrap() error { return e.Err }
-
-// Unsupported is the Err of an [*Error] where there are no boxes: on systems other than
-// Linux, without bubblewrap, or where the kernel or the administrator denies user
-// namespaces.
-var Unsupported = errors.ErrUnsupported
 
 // args returns the command that sets l, as far as the program to run.
 func (l Limits) args() []string {

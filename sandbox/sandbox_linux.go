@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -36,7 +37,7 @@ const checkTime = 10 * time.Second
 
 var installed = sync.OnceValues(func() (t tools, err error) {
 	if t.bwrap, err = exec.LookPath("bwrap"); err != nil {
-		return t, &Error{Reason: "bubblewrap (bwrap) isn't installed", Err: Unsupported}
+		return t, &Error{Reason: "bubblewrap (bwrap) isn't installed", Err: errors.ErrUnsupported}
 	}
 	t.prlimit, _ = exec.LookPath("prlimit")
 	ctx, cancel := context.WithTimeout(context.Background(), checkTime)
@@ -44,7 +45,7 @@ var installed = sync.OnceValues(func() (t tools, err error) {
 	args := slices.Concat(namespaces, []string{"--unshare-net", "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "true"})
 	if out, err := exec.CommandContext(ctx, t.bwrap, args...).CombinedOutput(); err != nil {
 		words := lastwords.Of(string(out))
-		return t, &Error{Reason: "bubblewrap can't make a box, as user namespaces may be denied: " + words, Err: Unsupported}
+		return t, &Error{Reason: "bubblewrap can't make a box, as user namespaces may be denied: " + words, Err: errors.ErrUnsupported}
 	}
 	if env, err := exec.LookPath("env"); err == nil && exec.CommandContext(ctx, env, ignoreTerm, env, defaultTerm, "true").Run() == nil {
 		t.env = env
@@ -52,7 +53,7 @@ var installed = sync.OnceValues(func() (t tools, err error) {
 	return t, nil
 })
 
-// Available reports why servers can't be boxed here, an [*Error] with [Unsupported]; nil
+// Available reports why servers can't be boxed here, an [*Error]; nil
 // if they can. It tries once, and says the same ever after.
 func Available() error {
 	_, err := installed()
@@ -106,7 +107,7 @@ func (t tools) inner(l Limits) ([]string, error) {
 	var args []string
 	if limits := l.args(); len(limits) > 0 {
 		if t.prlimit == "" {
-			return nil, &Error{Reason: "Rules.Limits need the program prlimit (util-linux)", Err: Unsupported}
+			return nil, &Error{Reason: "Rules.Limits need the program prlimit (util-linux)", Err: errors.ErrUnsupported}
 		}
 		args = slices.Concat([]string{t.prlimit}, limits, []string{"--"})
 	}

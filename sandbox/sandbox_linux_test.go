@@ -154,7 +154,7 @@ func TestDaemonOfABoxedServerIsGoneWhenTheHostIsKilled(t *testing.T) {
 func TestBoxedServerCanSaveItsStateOnSigterm(t *testing.T) {
 	dir := t.TempDir()
 	p, srv := boxed(t, sandbox.Rules{Write: []string{dir}})
-	srv.Policy.TermFirst = true
+	srv.Policy.TermFirst, srv.Env["DEAF"] = true, "1"
 	state := filepath.Join(dir, "state")
 	does(t, p, srv, "save on SIGTERM", state)
 	require.NoError(t, p.Close())

@@ -3,12 +3,13 @@
 package sandbox
 
 import (
+	"errors"
 	"os/exec"
 
 	"github.com/mcppool/mcppool"
 )
 
-var errOther = &Error{Reason: "there are boxes on Linux alone", Err: Unsupported}
+var errOther = &Error{Reason: "there are boxes on Linux alone", Err: errors.ErrUnsupported}
 
 // Available reports why servers can't be boxed here; nil if they can.
 func Available() error { return errOther }

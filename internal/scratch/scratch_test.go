@@ -68,7 +68,10 @@ func TestFolderOfAScopeOutlivesItsSessionsUntilTheScopeIsClosed(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, path, again.Path())
 
+	second, err := d.Keep(owner)
+	require.NoError(t, err)
 	d.EndScope("a")
+	require.NoError(t, d.Leave(second))
 	require.DirExists(t, path, "it is in use")
 	fresh, err := d.Keep(owner)
 	require.NoError(t, err)
