@@ -12,6 +12,7 @@ import (
 
 	"github.com/mcppool/mcppool/internal/backoff"
 	"github.com/mcppool/mcppool/internal/childenv"
+	"github.com/mcppool/mcppool/internal/label"
 	"github.com/mcppool/mcppool/internal/poolstate"
 	"github.com/mcppool/mcppool/internal/rpc"
 )
@@ -207,10 +208,7 @@ type Origin struct {
 // ServerName returns what metrics may call the server: Server without the digits that
 // tell configurations apart, so that there are few and they last over a restart.
 func (o Origin) ServerName() string {
-	if i := len(o.Server) - len("-") - labelDigits; i > 0 && o.Server[i] == '-' && isHex(o.Server[i+1:]) {
-		return o.Server[:i]
-	}
-	return o.Server
+	return label.Plain(o.Server)
 }
 
 // origin is where what c does comes from. A spare gets its scope when it

@@ -14,6 +14,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/mcppool/mcppool/internal/httpconn"
+	"github.com/mcppool/mcppool/internal/label"
 	"github.com/mcppool/mcppool/internal/mcpconn"
 	"github.com/mcppool/mcppool/internal/poolstate"
 )
@@ -52,7 +53,7 @@ type Pool struct {
 	watching bool                 // the goroutines that look at sessions from time to time run
 	outcomes [outcomeCount]uint64 // tool calls ended
 	left     []error              // of sessions that left processes behind
-	names    map[string]digest    // which configuration is called by its plain name
+	names    label.Book           // which configuration is called by its plain name
 }
 
 // New makes a pool; nil options are the defaults. It starts nothing. It fails
@@ -62,7 +63,6 @@ func New(opts *Options) (*Pool, error) {
 		born:  time.Now().Add(-1), // so that no moment of its life is zero
 		opts:  opts.resolved(),
 		empty: make(chan struct{}),
-		names: make(map[string]digest),
 		wake:  make(chan struct{}, 1),
 	}
 	if err := p.opts.validate(); err != nil {

@@ -2,14 +2,12 @@ package mcppool
 
 import (
 	"context"
-	"fmt"
 	"maps"
-	"net/url"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/mcppool/mcppool/internal/cmdline"
+	"github.com/mcppool/mcppool/internal/confcheck"
 )
 
 // Server says what to run or to reach, and how its sessions are kept. Its JSON form
@@ -127,43 +125,31 @@ func (s *Server) clone() Server {
 // and that the command is found is for the start to say.
 func (s *Server) validate() error {
 	invalid := func(field, reason string) error { return &ConfigError{Field: "Server." + field, Reason: reason} }
-	const nul = "\x00"
 	switch {
 	case s.Command == "" && s.URL == "":
 		return invalid("Command", "is empty, and so is Server.URL: one of them says what to run or reach")
 	case s.Command != "" && s.URL != "":
 		return invalid("Command", "is set, and so is Server.URL: a server is run or reached, not both")
-	case strings.Contains(s.Command, nul):
-		return invalid("Command", "contains a NUL byte")
-	case strings.Contains(s.Dir, nul):
-		return invalid("Dir", "contains a NUL byte")
 	case s.Protocol != ProtocolAuto && s.Protocol != ProtocolLegacy && s.Protocol != ProtocolModern:
 		return invalid("Protocol", `is neither empty nor "legacy" nor "modern"`)
+	case s.URL != "" && len(s.Args) > 0:
+		return invalid("Args", "is set, but a server at a URL takes none")
+	case s.URL != "" && len(s.Env) > 0:
+		return invalid("Env", "is set, but a server at a URL has none")
+	case s.URL != "" && s.Dir != "":
+		return invalid("Dir", "is set, but a server at a URL has none")
+	case s.URL == "" && len(s.Header) > 0:
+		return invalid("Header", "is set, but a child process takes no headers")
 	}
 	if err := s.Policy.validate(invalid); err != nil {
 		return err
 	}
+	field, reason := confcheck.Child(s.Command, s.Dir, s.Args, s.Env)
 	if s.URL != "" {
-		return s.validateHTTP(invalid)
+		field, reason = confcheck.Remote(s.URL, s.Header)
 	}
-	if len(s.Header) > 0 {
-		return invalid("Header", "is set, but a child process takes no headers")
-	}
-	for i, a := range s.Args {
-		if strings.Contains(a, nul) {
-			return invalid(fmt.Sprintf("Args[%d]", i), "contains a NUL byte")
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(s.Env)) {
-		field := fmt.Sprintf("Env[%q]", name)
-		switch {
-		case name == "":
-			return invalid(field, "has an empty name")
-		case strings.ContainsAny(name, "=\x00"):
-			return invalid(field, `has "=" or a NUL byte in its name`)
-		case strings.Contains(s.Env[name], nul):
-			return invalid(field, "has a NUL byte in its value")
-		}
+	if field != "" {
+		return invalid(field, reason)
 	}
 	return nil
 }
@@ -182,34 +168,6 @@ func (p *Policy) validate(invalid func(field, reason string) error) error {
 		return invalid("Policy.Spares", "is negative")
 	case p.AfterAbandon > AbandonProbe:
 		return invalid("Policy.AfterAbandon", "is not a policy")
-	}
-	return nil
-}
-
-func (s *Server) validateHTTP(invalid func(field, reason string) error) error {
-	// The parser's own error quotes the URL, which may hold a password.
-	u, err := url.Parse(s.URL)
-	switch {
-	case err != nil:
-		return invalid("URL", "can't be parsed")
-	case u.Scheme != "http" && u.Scheme != "https": // it isn't told, since it may be the name of a user
-		return invalid("URL", "doesn't begin with http:// or https://")
-	case u.Host == "":
-		return invalid("URL", "has no host")
-	case len(s.Args) > 0:
-		return invalid("Args", "is set, but a server at a URL takes none")
-	case len(s.Env) > 0:
-		return invalid("Env", "is set, but a server at a URL has none")
-	case s.Dir != "":
-		return invalid("Dir", "is set, but a server at a URL has none")
-	}
-	for _, name := range slices.Sorted(maps.Keys(s.Header)) {
-		if name == "" || strings.ContainsAny(name, " \r\n\x00:") {
-			return invalid(fmt.Sprintf("Header[%q]", name), "isn't a header's name")
-		}
-		if strings.ContainsAny(s.Header[name], "\r\n\x00") {
-			return invalid(fmt.Sprintf("Header[%q]", name), "has a line break or a NUL byte in its value")
-		}
 	}
 	return nil
 }

@@ -165,8 +165,8 @@ func (l *Session) run(ctx context.Context, op string, request func() error) erro
 		return &opError{op: op, server: l.c.label, phase: phaseQueue, err: err}
 	}
 	defer l.finish()
-	l.c.current.begin("", 0)
-	defer l.c.current.end()
+	l.c.current.Begin("", 0)
+	defer l.c.current.End()
 	err := request()
 	if err == nil {
 		return nil
