@@ -44,6 +44,10 @@ type conn struct {
 	lost       <-chan struct{} // client.Done()
 	connectErr error
 
+	// nobodysRoots is set when the server was last told its roots while it was
+	// nobody's.
+	nobodysRoots atomic.Bool
+
 	starting atomic.Pointer[mcpconn.Conn] // the last process of its connect; nil before, and over HTTP
 
 	watch sync.Once     // of over

@@ -190,7 +190,9 @@ type Handlers struct {
 	Sampling func(ctx context.Context, from Origin, req mcp.CreateMessageRequest) (*mcp.CreateMessageResult, error)
 	// Elicitation answers elicitation/create: the server wants to ask the user.
 	Elicitation func(ctx context.Context, from Origin, req mcp.ElicitationRequest) (*mcp.ElicitationResult, error)
-	// Roots answers roots/list: the server wants to know its working folders.
+	// Roots answers roots/list: the server wants to know its working folders. One
+	// that asks while its session is a spare, which has no scope, is told that they
+	// have changed once the spare is handed to a scope, and asks again.
 	Roots func(ctx context.Context, from Origin) ([]mcp.Root, error)
 	// Notification gets all notifications but progress, one at a time and in
 	// order for each session: log messages, changes of lists, updates.
@@ -238,7 +240,11 @@ func (p *Pool) handlersOf(of *conn) (c rpc.Handlers) {
 		}
 	}
 	if h.Roots != nil {
-		c.Roots = func(ctx context.Context) ([]mcp.Root, error) { return h.Roots(ctx, of.origin()) }
+		c.Roots = func(ctx context.Context) ([]mcp.Root, error) {
+			from := of.origin()
+			of.nobodysRoots.Store(from.Scope == "")
+			return h.Roots(ctx, from)
+		}
 	}
 	if h.Notification != nil {
 		c.Notification = func(n mcp.JSONRPCNotification) { h.Notification(of.origin(), n) }
@@ -360,4 +366,16 @@ func (p *Pool) maxWaitNow() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.maxWait
+}
+
+// rootsChanged tells a server that its roots have changed, if it asked for them while its
+// session was nobody's. The caller borrows c.
+func (c *conn) rootsChanged(ctx context.Context) {
+	if !c.nobodysRoots.Load() || c.st.Key.Scope == "" || !c.nobodysRoots.CompareAndSwap(true, false) {
+		return
+	}
+	if r, ok := c.client.(Requester); ok {
+		// A connection that is lost is found by what it was borrowed for.
+		_ = c.safely("Client.Notify", func() error { return r.Notify(ctx, mcp.MethodNotificationRootsListChanged, nil) })
+	}
 }

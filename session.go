@@ -293,6 +293,15 @@ func (l *Session) Request(ctx context.Context, method string, params any) (json.
 	})
 }
 
+// Notify sends a notification, such as notifications/roots/list_changed. Params are
+// those of Request, and so are the errors, but for an answer, which there is none of.
+func (l *Session) Notify(ctx context.Context, method string, params any) error {
+	_, err := offered(ctx, l, method, params, func(m *offers.Methods, ctx context.Context, params any) (struct{}, error) {
+		return struct{}{}, m.Notify(ctx, method, params)
+	})
+	return err
+}
+
 // ListResources returns one page of resources.
 func (l *Session) ListResources(ctx context.Context, req mcp.ListResourcesRequest) (*mcp.ListResourcesResult, error) {
 	return offered(ctx, l, "resources/list", req, (*offers.Methods).ListResources)
