@@ -241,8 +241,11 @@ func (p *Pool) handlersOf(of *conn) (c rpc.Handlers) {
 	}
 	if h.Roots != nil {
 		c.Roots = func(ctx context.Context) ([]mcp.Root, error) {
+			of.nobodysRoots.Store(true) // before it is looked whose it is, which may change meanwhile
 			from := of.origin()
-			of.nobodysRoots.Store(from.Scope == "")
+			if from.Scope != "" {
+				of.nobodysRoots.Store(false)
+			}
 			return h.Roots(ctx, from)
 		}
 	}

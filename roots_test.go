@@ -49,14 +49,17 @@ func serveRoots() {
 }
 
 func TestASpareLearnsTheRootsOfTheScopeThatItIsHandedTo(t *testing.T) {
+	asked := make(chan string, 8)
 	p := realPool(t, &mcppool.Options{Handlers: mcppool.Handlers{
 		Roots: func(_ context.Context, from mcppool.Origin) ([]mcp.Root, error) {
+			asked <- from.Scope
 			return []mcp.Root{{URI: "file:///" + from.Scope}}, nil
 		},
 	}})
 	srv := real(t, "asks for its roots")
 	srv.Protocol = mcppool.ProtocolLegacy
 	require.NoError(t, p.Prewarm(t.Context(), srv, 1))
+	require.Empty(t, <-asked, "it asked while it was nobody's")
 	var spare string
 	for s := range p.Sessions() {
 		spare = s.ID
