@@ -213,11 +213,11 @@ func (p *Pool) callIn(ctx context.Context, c *conn, req *mcp.CallToolRequest, ca
 }
 
 // Do borrows the session of (srv, want.Scope) as [Pool.CallTool] does and runs f with
-// it: calls that f makes are not interleaved with others of the scope. The ctx
-// that f gets ends with the caller's, and when the session is closed
-// under it or its connection is lost.
-// Do returns f's error as it is; errors of its own came before f ran. The
-// [*Session] is f's until it returns, unless f releases it before.
+// it: calls that f makes with it are not interleaved with others of the scope. Those
+// that f makes with the pool, in the same scope of srv, would wait for their own end.
+// The ctx that f gets ends with the caller's, and when the session is closed under it
+// or its connection is lost. Do returns f's error as it is; errors of its own came
+// before f ran. The [*Session] is f's until it returns, unless f releases it before.
 func (p *Pool) Do(ctx context.Context, srv Server, want Borrow, f func(context.Context, *Session) error) error {
 	return p.lend(ctx, &srv, want, "session", func(ctx context.Context, l *Session) error {
 		ctx, cancel := l.c.whileAlive(ctx)

@@ -57,11 +57,17 @@ func newLease(p *Pool, c *conn, scope string) *Session {
 
 // Release gives the session back; its state is kept for the next borrower. If methods
 // still run, the last of them to return gives it back. Further calls do nothing.
-func (l *Session) Release() { l.lease.end("") }
+func (l *Session) Release() {
+	l.lease.end("")
+	runtime.KeepAlive(l) // until then it isn't dropped
+}
 
 // Discard gives the session back to be closed, since its state is in doubt. It is
 // otherwise like Release.
-func (l *Session) Discard() { l.lease.end(ReasonDiscarded) }
+func (l *Session) Discard() {
+	l.lease.end(ReasonDiscarded)
+	runtime.KeepAlive(l)
+}
 
 // reclaim ends a lease that was dropped.
 func (l *lease) reclaim() {
