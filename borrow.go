@@ -144,6 +144,7 @@ func (p *Pool) await(b *borrower, c *conn, w *poolstate.Place, deaths int) (_ *c
 			err = c.usable(b)
 		}
 		if err == nil {
+			c.rootsChanged(b.ctx)
 			if p.trace.SessionBorrowed != nil {
 				p.trace.SessionBorrowed(b.ctx, SessionBorrowedInfo{c.borrowedOrigin()})
 			}

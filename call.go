@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
@@ -130,45 +129,6 @@ type callEnd struct {
 	how outcome
 }
 
-// current is what a session is busy with.
-type current struct {
-	mu    sync.Mutex // protects the fields below
-	n     int        // requests under way
-	tool  string     // that is being called, of several the last; empty when none is
-	since moment
-}
-
-// begin is the beginning of a request; tool is empty when it calls none.
-func (c *current) begin(tool string, now moment) {
-	c.mu.Lock()
-	c.n++
-	if tool != "" {
-		c.tool, c.since = tool, now
-	}
-	c.mu.Unlock()
-}
-
-// end is the end of one.
-func (c *current) end() {
-	c.mu.Lock()
-	if c.n--; c.n == 0 {
-		c.tool, c.since = "", 0
-	}
-	c.mu.Unlock()
-}
-
-func (c *current) underWay() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.n > 0
-}
-
-func (c *current) get() (tool string, since moment) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.tool, c.since
-}
-
 // call makes a tool call and reports it. err is as the caller gets it.
 func (c *conn) call(ctx context.Context, req *mcp.CallToolRequest, call *Call) (res *mcp.CallToolResult, err error, done callEnd) {
 	t := &c.pool.trace
@@ -176,8 +136,8 @@ func (c *conn) call(ctx context.Context, req *mcp.CallToolRequest, call *Call) (
 	if call.Served != nil {
 		*call.Served = c.borrowedOrigin()
 	}
-	c.current.begin(call.Tool, begun)
-	defer c.current.end()
+	c.current.Begin(call.Tool, begun)
+	defer c.current.End()
 	if t.CallBegin != nil {
 		t.CallBegin(ctx, CallBeginInfo{c.borrowedOrigin(), call.Tool})
 	}

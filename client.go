@@ -68,6 +68,8 @@ type Requester interface {
 	// Request makes one request, whose params are a JSON object or nil, and returns
 	// its result undecoded. Its errors are as those of CallTool.
 	Request(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error)
+	// Notify sends a notification, whose params are a JSON object or nil.
+	Notify(ctx context.Context, method string, params json.RawMessage) error
 	// Info is what the server said of itself when it connected, in the form that
 	// the older revisions of the protocol have for it; nil when it isn't known. It
 	// isn't changed.
@@ -266,6 +268,10 @@ func (c *defaultClient) Request(ctx context.Context, method string, params json.
 	return json.RawMessage("{}"), nil
 }
 
+func (c *defaultClient) Notify(ctx context.Context, method string, params json.RawMessage) error {
+	return publicError(c.redact, c.Conn.Notify(ctx, method, params))
+}
+
 func (c *defaultClient) Probe(ctx context.Context) error {
 	return publicError(c.redact, c.Conn.Probe(ctx))
 }
@@ -306,7 +312,7 @@ func cleanTail(r *redact.Redactor, stderr string) string {
 }
 
 // configFields are the pool's names for those of internal/mcpconn.
-var configFields = map[string]string{"Dir": "Server.Dir", "Meta": "Call.Meta"}
+var configFields = map[string]string{"Dir": "Server.Dir", "Meta": "Call.Meta", "params": "params"}
 
 // publicError makes the errors of a connection the pool's, without secrets. Those of a
 // custom client are so already, but for the secrets.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/mcppool/mcppool/internal/current"
 	"github.com/mcppool/mcppool/internal/mcpconn"
 	"github.com/mcppool/mcppool/internal/poolstate"
 	"github.com/mcppool/mcppool/internal/redact"
@@ -45,6 +46,10 @@ type conn struct {
 
 	dir atomic.Pointer[scratch.Dir] // its own; nil for none
 
+	// nobodysRoots is set when the server was last told its roots while it was
+	// nobody's.
+	nobodysRoots atomic.Bool
+
 	starting atomic.Pointer[mcpconn.Conn] // the last process of its connect; nil before, and over HTTP
 
 	watch sync.Once     // of over
@@ -53,7 +58,7 @@ type conn struct {
 
 	// doubt is set while the server is asked whether it answers.
 	doubt     atomic.Pointer[doubt]
-	current   current
+	current   current.Requests
 	lastErr   atomic.Pointer[error] // of a call
 	info      *mcp.InitializeResult // what the server said of itself; set before ready is closed
 	showInfo  sync.Once
@@ -254,7 +259,7 @@ func (c *conn) beforeClose() error {
 	why := CloseReason(c.st.Reason())
 	c.pool.mu.Unlock()
 	f := c.srv.Policy.BeforeClose
-	if f == nil || isClosed(c.lost) || why == ReasonWedged || c.current.underWay() {
+	if f == nil || isClosed(c.lost) || why == ReasonWedged || c.current.UnderWay() {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), c.pool.opts.CloseGrace)

@@ -67,5 +67,5 @@ func Backoffs(p *Pool) int {
 func NamesKept(p *Pool) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return len(p.names)
+	return p.names.Len()
 }

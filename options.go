@@ -13,6 +13,7 @@ import (
 
 	"github.com/mcppool/mcppool/internal/backoff"
 	"github.com/mcppool/mcppool/internal/childenv"
+	"github.com/mcppool/mcppool/internal/label"
 	"github.com/mcppool/mcppool/internal/poolstate"
 	"github.com/mcppool/mcppool/internal/rpc"
 	"github.com/mcppool/mcppool/internal/tenure"
@@ -215,7 +216,9 @@ type Handlers struct {
 	Sampling func(ctx context.Context, from Origin, req mcp.CreateMessageRequest) (*mcp.CreateMessageResult, error)
 	// Elicitation answers elicitation/create: the server wants to ask the user.
 	Elicitation func(ctx context.Context, from Origin, req mcp.ElicitationRequest) (*mcp.ElicitationResult, error)
-	// Roots answers roots/list: the server wants to know its working folders.
+	// Roots answers roots/list: the server wants to know its working folders. One
+	// that asks while its session is a spare, which has no scope, is told that they
+	// have changed once the spare is handed to a scope, and asks again.
 	Roots func(ctx context.Context, from Origin) ([]mcp.Root, error)
 	// Notification gets all notifications but progress, one at a time and in
 	// order for each session: log messages, changes of lists, updates.
@@ -238,10 +241,7 @@ type Origin struct {
 // ServerName returns what metrics may call the server: Server without the digits that
 // tell configurations apart, so that there are few and they last over a restart.
 func (o Origin) ServerName() string {
-	if i := len(o.Server) - len("-") - labelDigits; i > 0 && o.Server[i] == '-' && isHex(o.Server[i+1:]) {
-		return o.Server[:i]
-	}
-	return o.Server
+	return label.Plain(o.Server)
 }
 
 // origin is where what c does comes from. A spare gets its scope when it
@@ -271,7 +271,14 @@ func (p *Pool) handlersOf(of *conn) (c rpc.Handlers) {
 		}
 	}
 	if h.Roots != nil {
-		c.Roots = func(ctx context.Context) ([]mcp.Root, error) { return h.Roots(ctx, of.origin()) }
+		c.Roots = func(ctx context.Context) ([]mcp.Root, error) {
+			of.nobodysRoots.Store(true) // before it is looked whose it is, which may change meanwhile
+			from := of.origin()
+			if from.Scope != "" {
+				of.nobodysRoots.Store(false)
+			}
+			return h.Roots(ctx, from)
+		}
 	}
 	if h.Notification != nil {
 		c.Notification = func(n mcp.JSONRPCNotification) { h.Notification(of.origin(), n) }
@@ -393,4 +400,16 @@ func (p *Pool) maxWaitNow() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.maxWait
+}
+
+// rootsChanged tells a server that its roots have changed, if it asked for them while its
+// session was nobody's. The caller borrows c.
+func (c *conn) rootsChanged(ctx context.Context) {
+	if !c.nobodysRoots.Load() || c.st.Key.Scope == "" || !c.nobodysRoots.CompareAndSwap(true, false) {
+		return
+	}
+	if r, ok := c.client.(Requester); ok {
+		// A connection that is lost is found by what it was borrowed for.
+		_ = c.safely("Client.Notify", func() error { return r.Notify(ctx, mcp.MethodNotificationRootsListChanged, nil) })
+	}
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/mcppool/mcppool/internal/container"
 	"github.com/mcppool/mcppool/internal/httpconn"
+	"github.com/mcppool/mcppool/internal/label"
 	"github.com/mcppool/mcppool/internal/mcpconn"
 	"github.com/mcppool/mcppool/internal/poolstate"
 	"github.com/mcppool/mcppool/internal/scratch"
@@ -58,7 +59,7 @@ type Pool struct {
 	watching bool                 // the goroutines that look at sessions from time to time run
 	outcomes [outcomeCount]uint64 // tool calls ended
 	left     []error              // of sessions that left processes behind
-	names    map[string]digest    // which configuration is called by its plain name
+	names    label.Book           // which configuration is called by its plain name
 }
 
 // New makes a pool; nil options are the defaults. It starts nothing. It fails
@@ -68,7 +69,6 @@ func New(opts *Options) (*Pool, error) {
 		born:  time.Now().Add(-1), // so that no moment of its life is zero
 		opts:  opts.resolved(),
 		empty: make(chan struct{}),
-		names: make(map[string]digest),
 		wake:  make(chan struct{}, 1),
 	}
 	if err := p.opts.validate(); err != nil {
@@ -221,11 +221,11 @@ func (p *Pool) callIn(ctx context.Context, c *conn, req *mcp.CallToolRequest, ca
 }
 
 // Do borrows the session of (srv, want.Scope) as [Pool.CallTool] does and runs f with
-// it: calls that f makes are not interleaved with others of the scope. The ctx
-// that f gets ends with the caller's, and when the session is closed
-// under it or its connection is lost.
-// Do returns f's error as it is; errors of its own came before f ran. The
-// [*Session] is f's until it returns, unless f releases it before.
+// it: calls that f makes with it are not interleaved with others of the scope. Those
+// that f makes with the pool, in the same scope of srv, would wait for their own end.
+// The ctx that f gets ends with the caller's, and when the session is closed under it
+// or its connection is lost. Do returns f's error as it is; errors of its own came
+// before f ran. The [*Session] is f's until it returns, unless f releases it before.
 func (p *Pool) Do(ctx context.Context, srv Server, want Borrow, f func(context.Context, *Session) error) error {
 	return p.lend(ctx, &srv, want, "session", func(ctx context.Context, l *Session) error {
 		ctx, cancel := l.c.whileAlive(ctx)

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/mcppool/mcppool/internal/cmdline"
+	"github.com/mcppool/mcppool/internal/confcheck"
 	"github.com/mcppool/mcppool/internal/proc"
 	"github.com/mcppool/mcppool/internal/scratch"
-	"github.com/mcppool/mcppool/internal/wellformed"
 )
 
 // Server says what to run or to reach, and how its sessions are kept. Its JSON form
@@ -206,19 +206,27 @@ func (s *Server) validate() error {
 		return invalid("PrivateDir", `is neither empty nor "session" nor "scope"`)
 	case s.PrivateDir == DirPerScope && (s.Policy.Mode == Shared || s.Policy.Spares > 0):
 		return invalid("PrivateDir", `is "scope", which neither a shared server nor a spare has; "session" works with both`)
+	case s.URL != "" && s.PrivateDir != NoPrivateDir:
+		return invalid("PrivateDir", "is set, but a server at a URL has no process of the pool's")
 	case s.Protocol != ProtocolAuto && s.Protocol != ProtocolLegacy && s.Protocol != ProtocolModern:
 		return invalid("Protocol", `is neither empty nor "legacy" nor "modern"`)
+	case s.URL != "" && len(s.Args) > 0:
+		return invalid("Args", "is set, but a server at a URL takes none")
+	case s.URL != "" && len(s.Env) > 0:
+		return invalid("Env", "is set, but a server at a URL has none")
+	case s.URL != "" && s.Dir != "":
+		return invalid("Dir", "is set, but a server at a URL has none")
+	case s.URL == "" && len(s.Header) > 0:
+		return invalid("Header", "is set, but a child process takes no headers")
 	}
 	if err := s.Policy.validate(invalid); err != nil {
 		return err
 	}
+	field, reason := confcheck.Child(s.Command, s.Dir, s.Args, s.Env)
 	if s.URL != "" {
-		return s.validateHTTP(invalid)
+		field, reason = confcheck.Remote(s.URL, s.Header)
 	}
-	if len(s.Header) > 0 {
-		return invalid("Header", "is set, but a child process takes no headers")
-	}
-	if field, reason := wellformed.Command(s.Command, s.Args, s.Env, s.Dir); field != "" {
+	if field != "" {
 		return invalid(field, reason)
 	}
 	return nil
@@ -238,23 +246,6 @@ func (p *Policy) validate(invalid func(field, reason string) error) error {
 		return invalid("Policy.Spares", "is negative")
 	case p.AfterAbandon > AbandonProbe:
 		return invalid("Policy.AfterAbandon", "is not a policy")
-	}
-	return nil
-}
-
-func (s *Server) validateHTTP(invalid func(field, reason string) error) error {
-	switch {
-	case len(s.Args) > 0:
-		return invalid("Args", "is set, but a server at a URL takes none")
-	case len(s.Env) > 0:
-		return invalid("Env", "is set, but a server at a URL has none")
-	case s.Dir != "":
-		return invalid("Dir", "is set, but a server at a URL has none")
-	case s.PrivateDir != NoPrivateDir:
-		return invalid("PrivateDir", "is set, but a server at a URL has no process of the pool's")
-	}
-	if field, reason := wellformed.Endpoint(s.URL, s.Header); field != "" {
-		return invalid(field, reason)
 	}
 	return nil
 }

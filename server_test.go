@@ -48,6 +48,9 @@ func serve(mode string) {
 	case "slow to start":
 		d, _ := time.ParseDuration(os.Getenv("DELAY"))
 		time.Sleep(d)
+	case "asks for its roots":
+		serveRoots()
+		os.Exit(0)
 	case "explains its slow start":
 		fmt.Fprintln(os.Stderr, "\x1b[33mwaiting for the database")
 		time.Sleep(time.Minute)

@@ -57,11 +57,17 @@ func newLease(p *Pool, c *conn, scope string) *Session {
 
 // Release gives the session back; its state is kept for the next borrower. If methods
 // still run, the last of them to return gives it back. Further calls do nothing.
-func (l *Session) Release() { l.lease.end("") }
+func (l *Session) Release() {
+	l.lease.end("")
+	runtime.KeepAlive(l) // until then it isn't dropped
+}
 
 // Discard gives the session back to be closed, since its state is in doubt. It is
 // otherwise like Release.
-func (l *Session) Discard() { l.lease.end(ReasonDiscarded) }
+func (l *Session) Discard() {
+	l.lease.end(ReasonDiscarded)
+	runtime.KeepAlive(l)
+}
 
 // reclaim ends a lease that was dropped.
 func (l *lease) reclaim() {
@@ -165,8 +171,8 @@ func (l *Session) run(ctx context.Context, op string, request func() error) erro
 		return &opError{op: op, server: l.c.label, phase: phaseQueue, err: err}
 	}
 	defer l.finish()
-	l.c.current.begin("", 0)
-	defer l.c.current.end()
+	l.c.current.Begin("", 0)
+	defer l.c.current.End()
 	err := request()
 	if err == nil {
 		return nil
@@ -291,6 +297,15 @@ func (l *Session) Request(ctx context.Context, method string, params any) (json.
 	return offered(ctx, l, method, params, func(m *offers.Methods, ctx context.Context, params any) (json.RawMessage, error) {
 		return m.Request(ctx, method, params)
 	})
+}
+
+// Notify sends a notification, such as notifications/roots/list_changed. Params are
+// those of Request, and so are the errors, but for an answer, which there is none of.
+func (l *Session) Notify(ctx context.Context, method string, params any) error {
+	_, err := offered(ctx, l, method, params, func(m *offers.Methods, ctx context.Context, params any) (struct{}, error) {
+		return struct{}{}, m.Notify(ctx, method, params)
+	})
+	return err
 }
 
 // ListResources returns one page of resources.

@@ -8,6 +8,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/mcppool/mcppool/internal/keyed"
+	"github.com/mcppool/mcppool/internal/label"
 	"github.com/mcppool/mcppool/internal/poolstate"
 )
 
@@ -178,9 +179,9 @@ func (c *conn) infoLocked() SessionInfo {
 // addDetails adds what isn't protected by the pool's lock.
 func (c *conn) addDetails(i *SessionInfo) {
 	if i.Scope != "" && !c.pool.opts.ShowScopes {
-		i.Scope = "scope-" + shortHex(keyed.New(nil).Text(i.Scope).Sum())
+		i.Scope = "scope-" + label.Hex(keyed.New(nil).Text(i.Scope).Sum())
 	}
-	tool, since := c.current.get()
+	tool, since := c.current.Tool()
 	i.Tool, i.ToolSince = tool, c.pool.wall(since)
 	if err := c.lastErr.Load(); err != nil {
 		i.LastError = (*err).Error()

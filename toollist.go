@@ -62,8 +62,8 @@ func (p *Pool) ToolList(ctx context.Context, srv Server, want Borrow) (*ToolList
 	defer func() { p.endVisit(ctx, c, why) }()
 	visit, cancel := context.WithTimeout(ctx, maxVisit)
 	defer cancel()
-	c.current.begin("", 0)
-	defer c.current.end()
+	c.current.Begin("", 0)
+	defer c.current.End()
 	list, err := c.toolList(visit)
 	why = ""
 	if err == nil {

@@ -115,6 +115,8 @@ func (c *fake) Request(context.Context, string, json.RawMessage) (json.RawMessag
 	return nil, errors.New("not offered")
 }
 
+func (c *fake) Notify(context.Context, string, json.RawMessage) error { return nil }
+
 func (c *fake) Info() *mcp.InitializeResult {
 	return &mcp.InitializeResult{ProtocolVersion: c.f.protocol}
 }

@@ -40,6 +40,18 @@ func (c *Conn) send(ctx context.Context, id, method string, params json.RawMessa
 	return resultOf(answer)
 }
 
+// Notify sends a notification, whose params are an object or nil.
+func (c *Conn) Notify(ctx context.Context, method string, params json.RawMessage) error {
+	n := mcp.JSONRPCNotification{JSONRPC: mcp.JSONRPC_VERSION}
+	n.Method = method
+	if params = c.meta.Load().In(params); len(params) > 0 {
+		if err := json.Unmarshal(params, &n.Params); err != nil {
+			return &rpc.ConfigError{Field: "params", Reason: "aren't a JSON object"}
+		}
+	}
+	return plain(c.sender.SendNotification(ctx, n))
+}
+
 // ListTools is tools/list, one page of it. It goes through mcp-go's client, which
 // learns of the tools what headers their calls want.
 func (c *Conn) ListTools(ctx context.Context, req mcp.ListToolsRequest) (*rpc.ToolList, error) {

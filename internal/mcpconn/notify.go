@@ -11,6 +11,11 @@ import (
 	"github.com/mcppool/mcppool/internal/offers"
 )
 
+// Notify sends a notification.
+func (c *Conn) Notify(ctx context.Context, method string, params json.RawMessage) error {
+	return c.child.Notify(ctx, method, c.meta.Load().In(params))
+}
+
 // notified is called with the notifications of the server, in order.
 func (c *Conn) notified(method string, params json.RawMessage) {
 	switch method {

@@ -17,6 +17,7 @@ import (
 // Requester makes raw requests.
 type Requester interface {
 	Request(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error)
+	Notify(ctx context.Context, method string, params json.RawMessage) error
 }
 
 // Methods are the typed requests over a connection. Their errors are those of its
@@ -41,6 +42,18 @@ func (m *Methods) Request(ctx context.Context, method string, params any) (json.
 		return nil, err
 	}
 	return m.to.Request(ctx, method, encoded)
+}
+
+// Notify sends a notification. Params are those of Request.
+func (m *Methods) Notify(ctx context.Context, method string, params any) error {
+	if params == nil {
+		return m.to.Notify(ctx, method, nil)
+	}
+	encoded, err := Params(params)
+	if err != nil {
+		return err
+	}
+	return m.to.Notify(ctx, method, encoded)
 }
 
 // ask makes a request and decodes its result. Params must encode to an object.

@@ -54,6 +54,8 @@ func (c *client) Request(context.Context, string, json.RawMessage) (json.RawMess
 	return nil, errors.New("not offered")
 }
 
+func (c *client) Notify(context.Context, string, json.RawMessage) error { return nil }
+
 func (c *client) Info() *mcp.InitializeResult {
 	return &mcp.InitializeResult{ProtocolVersion: "2025-11-25", ServerInfo: mcp.Implementation{Name: c.name, Version: "1"}}
 }

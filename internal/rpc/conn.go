@@ -20,6 +20,8 @@ type Conn interface {
 	// Request makes one request, whose params are a JSON object or nil, and
 	// returns its result undecoded.
 	Request(ctx context.Context, method string, params json.RawMessage) (json.RawMessage, error)
+	// Notify sends a notification, whose params are a JSON object or nil.
+	Notify(ctx context.Context, method string, params json.RawMessage) error
 	// CallTool is tools/call, and goes on with a call whose result asks for input.
 	CallTool(ctx context.Context, call ToolCall) (*mcp.CallToolResult, error)
 	// ListTools returns one page of tools.
@@ -113,7 +115,7 @@ func (h *Handlers) Capabilities() (caps mcp.ClientCapabilities) {
 	if h.Roots != nil {
 		caps.Roots = &struct {
 			ListChanged bool `json:"listChanged,omitempty"`
-		}{}
+		}{ListChanged: true}
 	}
 	return caps
 }

@@ -1,6 +1,7 @@
-// Package wellformed reports what no start of a server could mend, without I/O. An error
-// is a field's name and a reason, which holds no value; both are empty for none.
-package wellformed
+// Package confcheck finds what no start of a server could mend in what says how to run
+// or to reach it. A fault is a field, as written in Go, and what is wrong with it,
+// without its value; both are empty when nothing is.
+package confcheck
 
 import (
 	"fmt"
@@ -12,8 +13,8 @@ import (
 
 const nul = "\x00"
 
-// Command checks what a child process is started with.
-func Command(command string, args []string, env map[string]string, dir string) (field, reason string) {
+// Child looks at what a process is started with.
+func Child(command, dir string, args []string, env map[string]string) (field, reason string) {
 	switch {
 	case strings.Contains(command, nul):
 		return "Command", "contains a NUL byte"
@@ -26,22 +27,23 @@ func Command(command string, args []string, env map[string]string, dir string) (
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(env)) {
+		field := fmt.Sprintf("Env[%q]", name)
 		switch {
 		case name == "":
-			return envField(name), "has an empty name"
+			return field, "has an empty name"
 		case strings.ContainsAny(name, "=\x00"):
-			return envField(name), `has "=" or a NUL byte in its name`
+			return field, `has "=" or a NUL byte in its name`
 		case strings.Contains(env[name], nul):
-			return envField(name), "has a NUL byte in its value"
+			return field, "has a NUL byte in its value"
 		}
 	}
 	return "", ""
 }
 
-// Endpoint checks what a server at a URL is reached with.
-func Endpoint(endpoint string, header map[string]string) (field, reason string) {
+// Remote looks at the address of a server and what is sent to it.
+func Remote(address string, header map[string]string) (field, reason string) {
 	// The parser's own error quotes the URL, which may hold a password.
-	u, err := url.Parse(endpoint)
+	u, err := url.Parse(address)
 	switch {
 	case err != nil:
 		return "URL", "can't be parsed"
@@ -51,15 +53,13 @@ func Endpoint(endpoint string, header map[string]string) (field, reason string) 
 		return "URL", "has no host"
 	}
 	for _, name := range slices.Sorted(maps.Keys(header)) {
+		field := fmt.Sprintf("Header[%q]", name)
 		if name == "" || strings.ContainsAny(name, " \r\n\x00:") {
-			return headerField(name), "isn't a header's name"
+			return field, "isn't a header's name"
 		}
 		if strings.ContainsAny(header[name], "\r\n\x00") {
-			return headerField(name), "has a line break or a NUL byte in its value"
+			return field, "has a line break or a NUL byte in its value"
 		}
 	}
 	return "", ""
 }
-
-func envField(name string) string    { return fmt.Sprintf("Env[%q]", name) }
-func headerField(name string) string { return fmt.Sprintf("Header[%q]", name) }
