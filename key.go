@@ -39,14 +39,7 @@ func Scope(project, thread string) string {
 	if thread == "" {
 		return ""
 	}
-	var b strings.Builder
-	b.Grow(len(project) + len(thread) + 8)
-	b.WriteString(strconv.Itoa(len(project)))
-	b.WriteByte(':')
-	b.WriteString(project)
-	b.WriteByte(':')
-	b.WriteString(thread)
-	return b.String()
+	return strconv.Itoa(len(project)) + ":" + project + ":" + thread
 }
 
 // ParseScope gives back what [Scope] made a scope of.
@@ -98,4 +91,36 @@ func (p *Pool) inUseLocked(d digest) bool {
 		}
 	}
 	return false
+}
+
+// Origin says which session something comes from.
+type Origin struct {
+	SessionID string // see [SessionInfo]
+	Server    string // its label (see [Server.String])
+	Scope     string
+	HTTP      bool // the server is reached at a URL; it has no process of the pool's
+	// PrivateDir is the path of the folder that the session has of its own, from right
+	// before its process is started until that has ended; empty without
+	// [Server.PrivateDir]. Who bounds what it holds looks at it from time to time,
+	// and calls [Pool.CloseSession].
+	PrivateDir string
+}
+
+// ServerName returns what metrics may call the server: Server without the digits that
+// tell configurations apart, so that there are few and they last over a restart.
+func (o Origin) ServerName() string {
+	return label.Plain(o.Server)
+}
+
+// origin is where what c does comes from. A spare gets its scope when it
+// is handed out.
+func (c *conn) origin() Origin {
+	c.pool.mu.Lock()
+	defer c.pool.mu.Unlock()
+	return c.borrowedOrigin()
+}
+
+// borrowedOrigin is origin for those who borrow c, under whom it doesn't change.
+func (c *conn) borrowedOrigin() Origin {
+	return Origin{SessionID: c.id, Server: c.label, Scope: c.st.Key.Scope, HTTP: c.srv.IsHTTP(), PrivateDir: c.dir.Load().Path()}
 }

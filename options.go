@@ -13,7 +13,6 @@ import (
 
 	"github.com/mcppool/mcppool/internal/backoff"
 	"github.com/mcppool/mcppool/internal/childenv"
-	"github.com/mcppool/mcppool/internal/label"
 	"github.com/mcppool/mcppool/internal/poolstate"
 	"github.com/mcppool/mcppool/internal/rpc"
 	"github.com/mcppool/mcppool/internal/tenure"
@@ -223,38 +222,6 @@ type Handlers struct {
 	// Notification gets all notifications but progress, one at a time and in
 	// order for each session: log messages, changes of lists, updates.
 	Notification func(from Origin, n mcp.JSONRPCNotification)
-}
-
-// Origin says which session something comes from.
-type Origin struct {
-	SessionID string // see [SessionInfo]
-	Server    string // its label (see [Server.String])
-	Scope     string
-	HTTP      bool // the server is reached at a URL; it has no process of the pool's
-	// PrivateDir is the path of the folder that the session has of its own, from right
-	// before its process is started until that has ended; empty without
-	// [Server.PrivateDir]. Who bounds what it holds looks at it from time to time,
-	// and calls [Pool.CloseSession].
-	PrivateDir string
-}
-
-// ServerName returns what metrics may call the server: Server without the digits that
-// tell configurations apart, so that there are few and they last over a restart.
-func (o Origin) ServerName() string {
-	return label.Plain(o.Server)
-}
-
-// origin is where what c does comes from. A spare gets its scope when it
-// is handed out.
-func (c *conn) origin() Origin {
-	c.pool.mu.Lock()
-	defer c.pool.mu.Unlock()
-	return c.borrowedOrigin()
-}
-
-// borrowedOrigin is origin for those who borrow c, under whom it doesn't change.
-func (c *conn) borrowedOrigin() Origin {
-	return Origin{SessionID: c.id, Server: c.label, Scope: c.st.Key.Scope, HTTP: c.srv.IsHTTP(), PrivateDir: c.dir.Load().Path()}
 }
 
 // handlersOf are the handlers for one session.

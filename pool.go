@@ -270,11 +270,8 @@ func (p *Pool) Acquire(ctx context.Context, srv Server, want Borrow) (*Session, 
 // where those ended a connect, with a [*BusyError] where a limit leaves no room,
 // and with ctx's error; what is connecting then goes on.
 func (p *Pool) Prewarm(ctx context.Context, srv Server, n int) error {
-	if srv.IsHTTP() {
-		return &ConfigError{Field: "Server.URL", Reason: "is set: a server that is reached over HTTP has no spares"}
-	}
-	if srv.PrivateDir == DirPerScope {
-		return &ConfigError{Field: "Server.PrivateDir", Reason: `is "scope": a spare has no scope, and so no folder`}
+	if err := srv.canSpare(); err != nil {
+		return err
 	}
 	b := newBorrower(ctx, &srv, "", nil)
 	started, err := p.startSpares(&b, n)

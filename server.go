@@ -3,7 +3,6 @@ package mcppool
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -122,38 +121,27 @@ const (
 	// NoPrivateDir is none.
 	NoPrivateDir PrivateDir = ""
 	// DirPerSession is a folder for each session, which is removed when that has ended.
-	DirPerSession PrivateDir = "session"
+	DirPerSession PrivateDir = scratch.PerSession
 	// DirPerScope is a folder for each scope, for what is to outlive the death of its
 	// server's process. It is removed by [Pool.CloseScope] or with the pool. Sessions
 	// without a scope have one each, as with DirPerSession. Shared servers and spares
 	// can't have it, as they are no scope's.
-	DirPerScope PrivateDir = "scope"
+	DirPerScope PrivateDir = scratch.PerScope
 )
 
 // place makes the folder that a session has of its own, and returns what is to be
 // started in it, which is the caller's.
-func (p *Pool) place(c *conn) (srv Server, err error) {
-	srv = c.srv.clone()
-	texts := append(srv.Args, srv.Dir)
-	if srv.PrivateDir == NoPrivateDir {
-		if scratch.IsAskedFor(texts, srv.Env) {
-			err = &ConfigError{Field: "Server.PrivateDir", Reason: "is empty, and " + scratch.Text + " stands for the folder"}
-		}
-		return srv, err
-	}
-	var dir *scratch.Dir
-	if scope := c.origin().Scope; srv.PrivateDir == DirPerScope && scope != "" {
-		dir, err = p.dirs.Keep(scratch.Owner{Server: c.st.Key.Server, Scope: scope})
-	} else {
-		dir, err = p.dirs.Make()
-	}
-	if err != nil {
-		return srv, fmt.Errorf("no folder of its own: %w", err)
+func (p *Pool) place(c *conn) (Server, error) {
+	srv := c.srv.clone()
+	start := scratch.Start{Args: srv.Args, Env: srv.Env, Dir: srv.Dir}
+	owner := scratch.Owner{Server: c.st.Key.Server, Scope: c.origin().Scope}
+	dir, err := p.dirs.Place(string(srv.PrivateDir), owner, &start)
+	if errors.Is(err, scratch.ErrNone) {
+		err = &ConfigError{Field: "Server.PrivateDir", Reason: err.Error()}
 	}
 	c.dir.Store(dir)
-	srv.Env = scratch.Place(dir.Path(), texts, srv.Env)
-	srv.Args, srv.Dir = texts[:len(srv.Args)], texts[len(srv.Args)]
-	return srv, nil
+	srv.Args, srv.Env, srv.Dir = start.Args, start.Env, start.Dir
+	return srv, err
 }
 
 // left removes what a session has besides its processes, and reports whether anything of
@@ -173,6 +161,17 @@ func (c *conn) left(closed *SessionClosedInfo) bool {
 		closed.Err = &LeftError{Server: c.label, Dir: dir.Path(), Err: err}
 	}
 	return err != nil
+}
+
+// canSpare reports why a server has no spares.
+func (s *Server) canSpare() error {
+	switch {
+	case s.IsHTTP():
+		return &ConfigError{Field: "Server.URL", Reason: "is set: a server that is reached over HTTP has no spares"}
+	case s.PrivateDir == DirPerScope:
+		return &ConfigError{Field: "Server.PrivateDir", Reason: `is "scope": a spare has no scope, and so no folder`}
+	}
+	return nil
 }
 
 // IsHTTP reports whether s is reached over HTTP rather than run as a child.

@@ -1,41 +1,77 @@
 package scratch
 
 import (
+	"errors"
+	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 )
 
-// Text stands for the path of a folder in what is to be started in it.
-const Text = "${mcppool.dir}"
+// How long a folder lasts.
+const (
+	PerSession = "session"
+	PerScope   = "scope"
+)
 
-// Place puts the path of a folder in the place of Text in args, which it changes, and
-// returns a copy of env with the same done, in which temporary files have that folder
-// unless env says otherwise.
-func Place(dir string, args []string, env map[string]string) map[string]string {
-	for i := range args {
-		args[i] = strings.ReplaceAll(args[i], Text, dir)
-	}
-	placed := map[string]string{"TMPDIR": dir}
-	if runtime.GOOS == "windows" {
-		placed = map[string]string{"TMP": dir, "TEMP": dir}
-	}
-	for name, value := range env {
-		placed[name] = strings.ReplaceAll(value, Text, dir)
-	}
-	return placed
+// text stands for the path of a folder in what is to be started in it.
+const text = "${mcppool.dir}"
+
+// ErrNone says that something is to be started in a folder, and there is to be none.
+var ErrNone = errors.New("is empty, and " + text + " stands for the folder")
+
+// Start is what is to be started. Its map isn't written to.
+type Start struct {
+	Args []string
+	Env  map[string]string
+	Dir  string
 }
 
-// IsAskedFor reports whether Text is in any of args or in a value of env.
-func IsAskedFor(args []string, env map[string]string) bool {
-	for _, text := range args {
-		if strings.Contains(text, Text) {
+// Place makes the folder that lasts so long, or returns that of an owner with a scope,
+// and puts its path in the place of ${mcppool.dir} in what is to be started. Temporary
+// files then go there, unless Env says otherwise. Of no duration is no folder, which is
+// ErrNone if one is asked for.
+func (d *Dirs) Place(lasts string, owner Owner, start *Start) (dir *Dir, err error) {
+	switch {
+	case lasts == "" && start.asks():
+		return nil, ErrNone
+	case lasts == "":
+		return nil, nil
+	case lasts == PerScope && owner.Scope != "":
+		dir, err = d.Keep(owner)
+	default:
+		dir, err = d.Make()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("no folder of its own: %w", err)
+	}
+	start.in(dir.path)
+	return dir, nil
+}
+
+func (s *Start) in(dir string) {
+	s.Dir = strings.ReplaceAll(s.Dir, text, dir)
+	s.Args = slices.Clone(s.Args)
+	for i := range s.Args {
+		s.Args[i] = strings.ReplaceAll(s.Args[i], text, dir)
+	}
+	env := map[string]string{"TMPDIR": dir}
+	if runtime.GOOS == "windows" {
+		env = map[string]string{"TMP": dir, "TEMP": dir}
+	}
+	for name, value := range s.Env {
+		env[name] = strings.ReplaceAll(value, text, dir)
+	}
+	s.Env = env
+}
+
+// asks reports whether a folder is to stand anywhere in s.
+func (s *Start) asks() bool {
+	has := func(t string) bool { return strings.Contains(t, text) }
+	for _, value := range s.Env {
+		if has(value) {
 			return true
 		}
 	}
-	for _, text := range env {
-		if strings.Contains(text, Text) {
-			return true
-		}
-	}
-	return false
+	return has(s.Dir) || slices.ContainsFunc(s.Args, has)
 }
