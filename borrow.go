@@ -294,7 +294,7 @@ func (c *conn) awaitPlace(b *borrower, w *poolstate.Place) (err error) {
 	}
 	defer func(end func(error) error) { err = end(err) }(c.wait(b.ctx, WaitLimit))
 	var tooLong <-chan time.Time
-	if d := c.pool.maxWaitNow(); d > 0 {
+	if d := c.pool.Limits().MaxWait; d > 0 {
 		if b.giveUp.IsZero() {
 			b.giveUp = time.Now().Add(d)
 		}

@@ -102,11 +102,10 @@ func (p *Pool) endLeavings(last time.Time) {
 	dir, err := p.dirs.End()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if containers != nil {
-		p.left = append(p.left, &LeftError{Server: "the pool", Err: containers})
-	}
-	if err != nil {
-		p.left = append(p.left, &LeftError{Server: "the pool", Dir: dir, Err: err})
+	for _, left := range [...]LeftError{{Err: containers}, {Dir: dir, Err: err}} {
+		if left.Server = "the pool"; left.Err != nil {
+			p.left = append(p.left, &left)
+		}
 	}
 }
 

@@ -264,14 +264,7 @@ const (
 )
 
 func (p phase) String() string {
-	switch p {
-	case phaseStart:
-		return "before it began"
-	case phaseQueue:
-		return "waiting for the session"
-	default:
-		return "waiting for the answer"
-	}
+	return [...]string{"before it began", "waiting for the session", "waiting for the answer"}[p]
 }
 
 // opError is the context that every error of an operation on a session gets.

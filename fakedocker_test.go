@@ -75,9 +75,9 @@ func serveDocker() {
 	case "stop":
 		patience, err := strconv.Atoi(args[1])
 		must(err)
-		for _, id := range args[2:] {
-			dockerStop(dir, id, time.Duration(patience)*time.Second)
-		}
+		id, err := os.ReadFile(filepath.Join(dir, "n-"+args[2]))
+		must(err)
+		dockerStop(dir, string(id), time.Duration(patience)*time.Second)
 	case "kill":
 		for _, id := range args {
 			dockerStop(dir, id, 0)
@@ -120,16 +120,19 @@ func dockerStop(dir, id string, patience time.Duration) {
 
 // dockerRun starts a container and is its client.
 func dockerRun(dir string, args []string) {
-	labels, env := []string{}, ""
+	labels, env, name := []string{}, "", ""
 	for i, a := range args {
 		switch a {
 		case "--label":
 			labels = append(labels, args[i+1])
+		case "--name":
+			name = args[i+1]
 		case "--env":
 			env = args[i+1]
 		}
 	}
 	id := fmt.Sprintf("c-%d", os.Getpid())
+	must(os.WriteFile(filepath.Join(dir, "n-"+name), []byte(id), 0o600))
 	listener, err := net.Listen("unix", filepath.Join(dir, "s-"+id))
 	must(err)
 	file, err := listener.(*net.UnixListener).File()

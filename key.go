@@ -108,9 +108,7 @@ type Origin struct {
 
 // ServerName returns what metrics may call the server: Server without the digits that
 // tell configurations apart, so that there are few and they last over a restart.
-func (o Origin) ServerName() string {
-	return label.Plain(o.Server)
-}
+func (o Origin) ServerName() string { return label.Plain(o.Server) }
 
 // origin is where what c does comes from. A spare gets its scope when it
 // is handed out.

@@ -281,14 +281,6 @@ type Limits struct {
 	MaxWait time.Duration
 }
 
-// ofState are the limits as the state has them; MaxWait is the pool's own.
-func (l *Limits) ofState() poolstate.Limits {
-	return poolstate.Limits{
-		MaxProcesses: l.MaxProcesses, MaxStarting: l.MaxStarting, MaxPerScope: l.MaxPerScope,
-		MaxPerServer: l.MaxPerServer, MaxWaiting: l.MaxWaiting,
-	}
-}
-
 // Backoff holds off a server that keeps failing to start, or dies soon after,
 // whichever scope asks for it. Failed tools, timeouts and cancellations never
 // count. While it lasts, calls that would have to start the server fail at once
@@ -361,12 +353,6 @@ func (o *Options) probes(srv *Server) bool {
 		return true
 	}
 	return cmp.Or(srv.Policy.AfterAbandon, o.AfterAbandon) == AbandonProbe
-}
-
-func (p *Pool) maxWaitNow() time.Duration {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.maxWait
 }
 
 // rootsChanged tells a server that its roots have changed, if it asked for them while its

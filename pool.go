@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -53,8 +52,7 @@ type Pool struct {
 	mu       sync.Mutex // protects the fields below, and all that state holds
 	state    *poolstate.State
 	closed   bool
-	emptied  bool // empty is closed
-	maxWait  time.Duration
+	emptied  bool                 // empty is closed
 	reaping  bool                 // the reaper runs
 	watching bool                 // the goroutines that look at sessions from time to time run
 	outcomes [outcomeCount]uint64 // tool calls ended
@@ -76,8 +74,7 @@ func New(opts *Options) (*Pool, error) {
 	}
 	p.life, p.end = context.WithCancel(context.Background())
 	p.done = p.life.Done()
-	p.maxWait = p.opts.Limits.MaxWait
-	p.state = poolstate.New(p.opts.stateConfig(), p.opts.Limits.ofState())
+	p.state = poolstate.New(p.opts.stateConfig(), poolstate.Limits(p.opts.Limits))
 	p.trace = p.traceOf(&p.opts)
 	var id [6]byte
 	_, _ = rand.Read(id[:]) // never fails (crypto/rand)
@@ -314,15 +311,13 @@ func (p *Pool) startSpares(b *borrower, n int) (started []*conn, err error) {
 func (p *Pool) SetLimits(l Limits) {
 	p.mu.Lock()
 	defer p.unlock()
-	p.maxWait = l.MaxWait
-	p.state.SetLimits(l.ofState(), p.now())
+	p.state.SetLimits(poolstate.Limits(l), p.now())
 }
 
 // Options returns the pool's options with every default filled in, and the limits as
 // they are now.
 func (p *Pool) Options() Options {
-	o := p.opts
-	o.InheritEnv = slices.Clone(o.InheritEnv)
+	o := p.opts.resolved() // which copies
 	o.Limits = p.Limits()
 	return o
 }
@@ -331,11 +326,7 @@ func (p *Pool) Options() Options {
 func (p *Pool) Limits() Limits {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	l := p.state.Limits()
-	return Limits{
-		MaxProcesses: l.MaxProcesses, MaxStarting: l.MaxStarting, MaxPerScope: l.MaxPerScope,
-		MaxPerServer: l.MaxPerServer, MaxWaiting: l.MaxWaiting, MaxWait: p.maxWait,
-	}
+	return Limits(p.state.Limits())
 }
 
 // ResetBackoff forgets the failures of exactly this configuration, so that the

@@ -153,9 +153,6 @@ func (c *conn) left(closed *SessionClosedInfo) bool {
 		return true // its folder goes with the pool
 	}
 	dir := c.dir.Load()
-	if dir == nil {
-		return false
-	}
 	err := c.pool.dirs.Leave(dir)
 	if err != nil {
 		closed.Err = &LeftError{Server: c.label, Dir: dir.Path(), Err: err}
@@ -179,10 +176,7 @@ func (s Server) IsHTTP() bool { return s.URL != "" }
 
 // Equal reports whether s and o are the same configuration, so that they share
 // sessions. How sessions are kept is no part of it.
-func (s Server) Equal(o Server) bool {
-	return s.Command == o.Command && slices.Equal(s.Args, o.Args) && maps.Equal(s.Env, o.Env) && s.Dir == o.Dir &&
-		s.PrivateDir == o.PrivateDir && s.URL == o.URL && maps.Equal(s.Header, o.Header) && s.Protocol == o.Protocol
-}
+func (s Server) Equal(o Server) bool { return digestOf(&s) == digestOf(&o) }
 
 func (s *Server) clone() Server {
 	c := *s

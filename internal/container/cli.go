@@ -80,39 +80,41 @@ func (c *cli) list(ctx context.Context, label string) ([]string, error) {
 	return strings.Fields(out), err
 }
 
-// stop has containers stopped as their images say, and killed after patience, which is
-// in whole seconds.
-func (c *cli) stop(ctx context.Context, label string, patience time.Duration) {
-	if ids, _ := c.list(ctx, label); len(ids) > 0 {
-		seconds := strconv.Itoa(int(patience / time.Second))
-		_, _ = c.do(ctx, slices.Concat([]string{"stop", "-t", seconds}, ids)...)
-	}
+// stop has a container stopped as its image says, and killed after patience, which is in
+// whole seconds.
+func (c *cli) stop(ctx context.Context, name string, patience time.Duration) {
+	_, _ = c.do(ctx, "stop", "-t", strconv.Itoa(int(patience/time.Second)), name)
 }
 
-// removeTime is the pause between two looks for containers that go.
+// removePause is the pause between two looks for containers that go.
 const removePause = 50 * time.Millisecond
 
 // remove removes the containers that have a label, and returns once they are gone.
 func (c *cli) remove(ctx context.Context, label string) error {
-	var why error
+	why := errors.New("there was no time to see it go")
 	for {
-		ids, err := c.list(ctx, label)
-		switch {
-		case err == nil && len(ids) == 0:
+		gone, err := c.tryRemove(ctx, label)
+		if gone {
 			return nil
-		case err != nil:
+		}
+		if err != nil && ctx.Err() == nil {
 			why = err
-		default:
-			_, _ = c.do(ctx, slices.Concat([]string{"kill"}, ids)...) // podman's rm waits for SIGTERM first
-			_, why = c.do(ctx, slices.Concat([]string{"rm", "--force"}, ids)...)
 		}
 		select {
 		case <-ctx.Done():
-			if why == nil || errors.Is(why, ctx.Err()) {
-				why = errors.New("there was no time to see it go")
-			}
 			return fmt.Errorf("the container with the label %s may be left: %w", label, why)
 		case <-time.After(removePause):
 		}
 	}
+}
+
+// tryRemove removes what there is, and reports whether there was nothing.
+func (c *cli) tryRemove(ctx context.Context, label string) (gone bool, err error) {
+	ids, err := c.list(ctx, label)
+	if err != nil || len(ids) == 0 {
+		return err == nil, err
+	}
+	_, _ = c.do(ctx, slices.Concat([]string{"kill"}, ids)...) // podman's rm waits for SIGTERM first
+	_, err = c.do(ctx, slices.Concat([]string{"rm", "--force"}, ids)...)
+	return false, err
 }

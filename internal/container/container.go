@@ -11,6 +11,7 @@ import (
 type Container struct {
 	cli   *cli
 	label string
+	name  string
 }
 
 // Reserve is what of the time for a close is kept for the removal.
@@ -24,20 +25,21 @@ const lookTime = time.Second
 // signal that its image is stopped by, then the kill. Its errors are that of end, and why
 // the container may be left.
 func (c *Container) Close(deadline time.Time, grace time.Duration, end func(deadline time.Time) error) (endErr, left error) {
-	d := time.Until(deadline)
+	begun, d := time.Now(), time.Until(deadline)
 	first := deadline.Add(-Reserve(d))
 	ended, stopped := make(chan struct{}), make(chan struct{})
 	ctx, cancel := context.WithDeadline(context.Background(), first)
 	go func() {
 		defer close(stopped)
-		if !await.Closed(ended, grace) {
-			c.cli.stop(ctx, c.label, time.Until(first)/2)
+		// A client that dies of its own signal has told its container nothing.
+		if !await.Closed(ended, grace) || time.Since(begun) >= grace {
+			c.cli.stop(ctx, c.name, time.Until(first)/2)
 		}
 	}()
 	endErr = end(first)
 	close(ended)
-	cancel()
 	<-stopped
+	cancel()
 	ctx, cancel = context.WithDeadline(context.Background(), deadline.Add(lookTime))
 	defer cancel()
 	return endErr, c.cli.remove(ctx, c.label)

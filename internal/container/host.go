@@ -58,11 +58,12 @@ func (h *Host) Adopt(cmd *exec.Cmd, session string) *Container {
 	if !ok {
 		return nil
 	}
-	c := &Container{cli: cliOf(cmd, run), label: LabelSession + "=" + session}
+	c := &Container{cli: cliOf(cmd, run), label: LabelSession + "=" + session, name: run.Name}
 	host, _ := os.Hostname()
 	more := []string{"--label", LabelHost + "=" + host, "--label", LabelPool + "=" + h.Pool, "--label", c.label}
-	if run.Name == "" {
-		more = append(more, "--name", "mcppool-"+session)
+	if c.name == "" {
+		c.name = "mcppool-" + session
+		more = append(more, "--name", c.name)
 	}
 	cmd.Args = slices.Insert(slices.Clone(cmd.Args), run.at+1, more...)
 	h.note(c.cli)

@@ -12,6 +12,8 @@ type Limits struct {
 	MaxPerScope  int // processes of one scope
 	MaxPerServer int // processes of one server
 	MaxWaiting   int // callers that wait for a place
+
+	MaxWait time.Duration // of a caller for a place; its owner sees to it
 }
 
 // Limit is one of the limits that a session can wait for.

@@ -119,8 +119,11 @@ func (d *Dirs) sweep() {
 }
 
 // Leave ends one use of a folder, and removes it if it was the last one of a folder that
-// isn't kept.
+// isn't kept. Nil is no folder.
 func (d *Dirs) Leave(dir *Dir) error {
+	if dir == nil {
+		return nil
+	}
 	d.mu.Lock()
 	dir.users--
 	remove := dir.users == 0 && dir.over
