@@ -99,7 +99,7 @@ func TestContainerIsGoneWithItsSessionWhateverItsProgramIgnores(t *testing.T) {
 func TestContainerIsStoppedBeforeItIsKilled(t *testing.T) {
 	rt := fakeDocker(t)
 	opts := scratchOptions(t)
-	opts.CloseTimeout, opts.CloseGrace = time.Minute, time.Millisecond
+	opts.CloseTimeout, opts.CloseGrace = 6*time.Second, time.Millisecond
 	p := realPool(t, opts)
 	say(t, p, rt.server(), "a", "count", nil)
 	require.NoError(t, p.Close())
