@@ -1,6 +1,7 @@
 package sandbox_test
 
 import (
+	"fmt"
 	"log"
 	"os/exec"
 
@@ -26,5 +27,6 @@ func ExampleBubblewrap() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer pool.Close()
+	fmt.Println(pool.Close())
+	// Output: <nil>
 }
