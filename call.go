@@ -79,7 +79,7 @@ type UnknownContent struct {
 	Raw         json.RawMessage // the whole block
 }
 
-// MarshalJSON gives the block as it came.
+// MarshalJSON returns the block as it came.
 func (c UnknownContent) MarshalJSON() ([]byte, error) { return c.Raw, nil }
 
 func unknownContent(typ string, raw json.RawMessage) mcp.Content {

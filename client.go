@@ -29,9 +29,9 @@ type Client interface {
 	// pool gave. It returns when ctx ends or Close is called, and never sends a
 	// request twice. See [MarkNotSent] and [RPCError] for what it may tell.
 	CallTool(context.Context, mcp.CallToolRequest) (*mcp.CallToolResult, error)
-	// ListTools gives one page of tools.
+	// ListTools returns one page of tools.
 	ListTools(context.Context, mcp.ListToolsRequest) (*mcp.ListToolsResult, error)
-	// Done is closed once the connection is lost for good. Every call gives the
+	// Done is closed once the connection is lost for good. Every call returns the
 	// same channel.
 	Done() <-chan struct{}
 	// Err says why, after Done.

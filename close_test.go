@@ -19,7 +19,7 @@ import (
 	"github.com/mcppool/mcppool/internal/poolstate"
 )
 
-func TestCloseServerDuringAConnectKeepsNothingOfIt(t *testing.T) { // B24
+func TestCloseServerDuringAConnectKeepsNothingOfIt(t *testing.T) {
 	for name, stubborn := range map[string]bool{"that stops": false, "that completes": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -46,7 +46,7 @@ func TestCloseServerDuringAConnectKeepsNothingOfIt(t *testing.T) { // B24
 	}
 }
 
-func TestCloseServerReleasesACallWithoutDeadlineAtOnce(t *testing.T) { // B25
+func TestCloseServerReleasesACallWithoutDeadlineAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakes{call: slowCalls(time.Hour), closeTime: 5 * time.Second}
 		p := newPool(t, f, nil)
@@ -65,7 +65,7 @@ func TestCloseServerReleasesACallWithoutDeadlineAtOnce(t *testing.T) { // B25
 	})
 }
 
-func TestCheckThatSaysNoAfterTheConnectClosesIt(t *testing.T) { // B26
+func TestCheckThatSaysNoAfterTheConnectClosesIt(t *testing.T) {
 	for name, check := range map[string]func() bool{
 		"no":     func() bool { return false },
 		"panics": func() bool { panic("secret") },
@@ -98,7 +98,7 @@ func TestCloseThatTiesWithTheCallLockWins(t *testing.T) {
 	require.Equal(t, 1, f.dialed(), "no reconnect")
 }
 
-func TestCheckIsAskedAgainBeforeEachSend(t *testing.T) { // B26
+func TestCheckIsAskedAgainBeforeEachSend(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakes{call: slowCalls(time.Second)}
 		p := newPool(t, f, nil)
@@ -121,7 +121,7 @@ func TestCheckIsAskedAgainBeforeEachSend(t *testing.T) { // B26
 	})
 }
 
-func TestCloseServerIsExactAndCloseCommandIsNot(t *testing.T) { // B27
+func TestCloseServerIsExactAndCloseCommandIsNot(t *testing.T) {
 	f := &fakes{}
 	p := newPool(t, f, nil)
 	one, two, other := stdio, stdio, mcppool.Server{Command: "server", Args: []string{"--other"}}
@@ -142,7 +142,7 @@ func TestCloseServerIsExactAndCloseCommandIsNot(t *testing.T) { // B27
 	require.Equal(t, 1, kept())
 }
 
-func TestNothingOfAClosedConfigurationIsRememberedOrSaid(t *testing.T) { // B28
+func TestNothingOfAClosedConfigurationIsRememberedOrSaid(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const secret = "hunter2"
 		var log bytes.Buffer
@@ -178,7 +178,7 @@ func TestNothingOfAClosedConfigurationIsRememberedOrSaid(t *testing.T) { // B28
 	})
 }
 
-func TestCloseScopeClosesOneConversationOnAllServers(t *testing.T) { // B29
+func TestCloseScopeClosesOneConversationOnAllServers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakes{call: slowCalls(time.Second)}
 		p := newPool(t, f, nil)
@@ -199,7 +199,7 @@ func TestCloseScopeClosesOneConversationOnAllServers(t *testing.T) { // B29
 	})
 }
 
-func TestCloseFromManyGoroutinesWhileEverythingHappens(t *testing.T) { // B30
+func TestCloseFromManyGoroutinesWhileEverythingHappens(t *testing.T) {
 	for name, closing := range map[string]func(p *mcppool.Pool){
 		"Close":       func(p *mcppool.Pool) { p.Close() },
 		"CloseServer": func(p *mcppool.Pool) { p.CloseServer(stdio) },

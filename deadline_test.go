@@ -23,7 +23,7 @@ func slowCalls(d time.Duration) func(context.Context, *fake, mcp.CallToolRequest
 	}
 }
 
-func TestCallPastItsDeadlineReturnsOnTimeAndDiscardsItsSession(t *testing.T) { // B13
+func TestCallPastItsDeadlineReturnsOnTimeAndDiscardsItsSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakes{call: slowCalls(500 * time.Millisecond)}
 		p := newPool(t, f, nil)
@@ -42,7 +42,7 @@ func TestCallPastItsDeadlineReturnsOnTimeAndDiscardsItsSession(t *testing.T) { /
 	})
 }
 
-func TestLongCallWithoutDeadlineIsAnswered(t *testing.T) { // B14
+func TestLongCallWithoutDeadlineIsAnswered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakes{call: slowCalls(24 * time.Hour)}
 		p := newPool(t, f, nil)
@@ -52,7 +52,7 @@ func TestLongCallWithoutDeadlineIsAnswered(t *testing.T) { // B14
 	})
 }
 
-func TestCallerThatGivesUpAConnectReturnsOnTime(t *testing.T) { // B15, B16
+func TestCallerThatGivesUpAConnectReturnsOnTime(t *testing.T) {
 	for name, tc := range map[string]struct {
 		ctx  func(t *testing.T) context.Context
 		want error
@@ -87,7 +87,7 @@ func TestCallerThatGivesUpAConnectReturnsOnTime(t *testing.T) { // B15, B16
 	}
 }
 
-func TestConnectThatTimesOutByItselfFailsAtOnce(t *testing.T) { // B17
+func TestConnectThatTimesOutByItselfFailsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakes{connectErr: fmt.Errorf("handshake: %w", context.DeadlineExceeded)}
 		p := newPool(t, f, nil)
@@ -114,7 +114,7 @@ func TestConnectTimeoutEndsAConnectThatOthersWouldWaitForLonger(t *testing.T) {
 	})
 }
 
-func TestWaiterBehindASlowConnectReturnsOnItsOwnTime(t *testing.T) { // B18
+func TestWaiterBehindASlowConnectReturnsOnItsOwnTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakes{connectTime: time.Second}
 		p := newPool(t, f, nil)
@@ -134,7 +134,7 @@ func TestWaiterBehindASlowConnectReturnsOnItsOwnTime(t *testing.T) { // B18
 	})
 }
 
-func TestCallWhoseContextIsOverStartsNothing(t *testing.T) { // B19
+func TestCallWhoseContextIsOverStartsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakes{}
 		p := newPool(t, f, nil)
@@ -164,7 +164,7 @@ func TestCallThatWasNotSentSparesItsSession(t *testing.T) {
 	require.Equal(t, 1, p.Stats().Kept)
 }
 
-func TestConnectThatIgnoresItsCancellationLeavesNoOrphan(t *testing.T) { // B20
+func TestConnectThatIgnoresItsCancellationLeavesNoOrphan(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakes{connectTime: time.Second, stubborn: true}
 		p := newPool(t, f, nil)
@@ -183,7 +183,7 @@ func TestConnectThatIgnoresItsCancellationLeavesNoOrphan(t *testing.T) { // B20
 	})
 }
 
-func TestWaiterForTheCallLockThatTimesOutLeavesTheSessionAlone(t *testing.T) { // B21
+func TestWaiterForTheCallLockThatTimesOutLeavesTheSessionAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakes{call: slowCalls(time.Second)}
 		p := newPool(t, f, nil)
@@ -201,7 +201,7 @@ func TestWaiterForTheCallLockThatTimesOutLeavesTheSessionAlone(t *testing.T) { /
 	})
 }
 
-func TestOneDeadlineSpansConnectAndCall(t *testing.T) { // B22
+func TestOneDeadlineSpansConnectAndCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakes{connectTime: 400 * time.Millisecond, call: slowCalls(500 * time.Millisecond)}
 		p := newPool(t, f, nil)
@@ -212,7 +212,7 @@ func TestOneDeadlineSpansConnectAndCall(t *testing.T) { // B22
 	})
 }
 
-func TestConnectGoesOnForThoseThatStillWait(t *testing.T) { // B23
+func TestConnectGoesOnForThoseThatStillWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakes{connectTime: time.Second}
 		p := newPool(t, f, nil)
@@ -233,7 +233,7 @@ func TestConnectGoesOnForThoseThatStillWait(t *testing.T) { // B23
 	})
 }
 
-func TestConnectIsAbortedOnlyWhenTheLastWaiterLeaves(t *testing.T) { // B23
+func TestConnectIsAbortedOnlyWhenTheLastWaiterLeaves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var aborted time.Time
 		f := &fakes{}

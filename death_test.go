@@ -14,7 +14,7 @@ import (
 	"github.com/mcppool/mcppool"
 )
 
-func TestSessionThatDiedWhileIdleIsReplacedBeforeAnythingIsSent(t *testing.T) { // B7
+func TestSessionThatDiedWhileIdleIsReplacedBeforeAnythingIsSent(t *testing.T) {
 	f := &fakes{}
 	p := newPool(t, f, nil)
 	require.NoError(t, call(t.Context(), p, stdio, "s"))
@@ -27,7 +27,7 @@ func TestSessionThatDiedWhileIdleIsReplacedBeforeAnythingIsSent(t *testing.T) { 
 	require.EqualValues(t, 1, p.Stats().Closed[mcppool.ReasonCrashed])
 }
 
-func TestFailingToolLeavesItsSessionAlone(t *testing.T) { // B8
+func TestFailingToolLeavesItsSessionAlone(t *testing.T) {
 	for name, tc := range map[string]struct {
 		res *mcp.CallToolResult
 		err error
@@ -60,7 +60,7 @@ func TestRPCErrorIsOneOfTheClientLibrarysToo(t *testing.T) {
 	require.ErrorIs(t, &mcppool.RPCError{Code: -32601, Message: "x"}, mcp.ErrMethodNotFound)
 }
 
-func TestTransportThatBreaksDuringACallLosesTheSessionAndNothingIsSentAgain(t *testing.T) { // B9
+func TestTransportThatBreaksDuringACallLosesTheSessionAndNothingIsSentAgain(t *testing.T) {
 	for name, lose := range map[string]func(c *fake) error{
 		"reported by Done": func(c *fake) error { c.die(); return errors.New("EOF") },
 		"reported by the client library": func(*fake) error {
@@ -92,7 +92,7 @@ func TestTransportThatBreaksDuringACallLosesTheSessionAndNothingIsSentAgain(t *t
 	}
 }
 
-func TestClosedServerIsNotMistakenForABrokenTransport(t *testing.T) { // B10
+func TestClosedServerIsNotMistakenForABrokenTransport(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakes{call: func(ctx context.Context, c *fake, _ mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			return nil, c.sleep(ctx, time.Hour)
@@ -109,7 +109,7 @@ func TestClosedServerIsNotMistakenForABrokenTransport(t *testing.T) { // B10
 	})
 }
 
-func TestDeadSessionIsClosedByTheSlowCallThatStillHoldsIt(t *testing.T) { // B11
+func TestDeadSessionIsClosedByTheSlowCallThatStillHoldsIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakes{call: func(_ context.Context, _ *fake, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 			if req.Params.Name == "slow" {

@@ -71,7 +71,7 @@ func (e *StartError) Error() string {
 	return b.String()
 }
 
-// Unwrap gives the cause, except that a deadline or cancellation inside a
+// Unwrap returns the cause, except that a deadline or cancellation inside a
 // connect isn't the caller's own, and so doesn't count as one.
 func (e *StartError) Unwrap() error {
 	if isContextError(e.Err) {

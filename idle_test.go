@@ -11,7 +11,7 @@ import (
 	"github.com/mcppool/mcppool"
 )
 
-func TestIdleSessionIsClosedWhenItsTimeIsUp(t *testing.T) { // B31
+func TestIdleSessionIsClosedWhenItsTimeIsUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakes{}
 		p := newPool(t, f, &mcppool.Options{IdleTimeout: time.Minute})
@@ -28,7 +28,7 @@ func TestIdleSessionIsClosedWhenItsTimeIsUp(t *testing.T) { // B31
 	})
 }
 
-func TestIdleTimeBeginsWhenTheCallEnds(t *testing.T) { // B32
+func TestIdleTimeBeginsWhenTheCallEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakes{call: slowCalls(10 * time.Minute)}
 		p := newPool(t, f, &mcppool.Options{IdleTimeout: time.Minute})
@@ -80,7 +80,7 @@ func TestNegativeIdleTimeoutKeepsSessionsForEver(t *testing.T) {
 	})
 }
 
-func TestBusySessionsOverTheCapAreServedAndTrimmedWhenTheyEnd(t *testing.T) { // B33
+func TestBusySessionsOverTheCapAreServedAndTrimmedWhenTheyEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakes{call: slowCalls(time.Second)}
 		p := newPool(t, f, &mcppool.Options{MaxSessions: 2})
@@ -98,7 +98,7 @@ func TestBusySessionsOverTheCapAreServedAndTrimmedWhenTheyEnd(t *testing.T) { //
 	})
 }
 
-func TestCapEvictsTheLeastRecentlyUsed(t *testing.T) { // B34
+func TestCapEvictsTheLeastRecentlyUsed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakes{}
 		p := newPool(t, f, &mcppool.Options{MaxSessions: 2})
@@ -112,7 +112,7 @@ func TestCapEvictsTheLeastRecentlyUsed(t *testing.T) { // B34
 	})
 }
 
-func TestCapNeverEvictsABusySessionNorTheOneJustUsed(t *testing.T) { // B34
+func TestCapNeverEvictsABusySessionNorTheOneJustUsed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakes{call: slowCalls(time.Second)}
 		p := newPool(t, f, &mcppool.Options{MaxSessions: 1})
@@ -125,7 +125,7 @@ func TestCapNeverEvictsABusySessionNorTheOneJustUsed(t *testing.T) { // B34
 	})
 }
 
-func TestSessionJustUsedIsNotEvictedForBusyOnes(t *testing.T) { // B34
+func TestSessionJustUsedIsNotEvictedForBusyOnes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakes{call: slowCalls(time.Minute)}
 		p := newPool(t, f, &mcppool.Options{MaxSessions: 1})
@@ -139,7 +139,7 @@ func TestSessionJustUsedIsNotEvictedForBusyOnes(t *testing.T) { // B34
 	})
 }
 
-func TestIdleSessionsMakeRoomAsSoonAsANewOneIsOpen(t *testing.T) { // B34
+func TestIdleSessionsMakeRoomAsSoonAsANewOneIsOpen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakes{}
 		p := newPool(t, f, &mcppool.Options{MaxSessions: 2})
@@ -164,7 +164,7 @@ func TestNegativeCapIsNone(t *testing.T) {
 	require.Equal(t, 100, p.Stats().Kept)
 }
 
-func TestOverlappingCallsOfAScopeRunOneAtATimeInOrder(t *testing.T) { // B35
+func TestOverlappingCallsOfAScopeRunOneAtATimeInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakes{call: slowCalls(time.Second)}
 		p := newPool(t, f, nil)

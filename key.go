@@ -42,7 +42,7 @@ func Scope(project, thread string) string {
 	return strconv.Itoa(len(project)) + ":" + project + ":" + thread
 }
 
-// ParseScope gives back what [Scope] made a scope of.
+// ParseScope returns what [Scope] made a scope of.
 func ParseScope(scope string) (project, thread string, ok bool) {
 	length, rest, found := strings.Cut(scope, ":")
 	n, err := strconv.Atoi(length)

@@ -49,7 +49,7 @@ type Options struct {
 	// AfterAbandon is what a call that was given up does to its session; default:
 	// AbandonDiscard.
 	AfterAbandon AbandonPolicy
-	// ProbeTimeout bounds how long a session may be silent when it is looked
+	// ProbeTimeout bounds how long a session may be silent when it is asked
 	// whether it answers; default 5 seconds.
 	ProbeTimeout time.Duration
 	// HealthInterval makes the pool look at idle sessions and spares this often

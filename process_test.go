@@ -59,7 +59,7 @@ func requireGone(t testing.TB, pids []int) {
 	}, 5*time.Second, 5*time.Millisecond)
 }
 
-func TestProcessKeepsItsStatePerScope(t *testing.T) { // B1, B3
+func TestProcessKeepsItsStatePerScope(t *testing.T) {
 	p := realPool(t, nil)
 	srv := real(t, "state")
 	note := func(scope, text string) string { return say(t, p, srv, scope, "note", map[string]any{"text": text}) }
@@ -71,7 +71,7 @@ func TestProcessKeepsItsStatePerScope(t *testing.T) { // B1, B3
 	require.Equal(t, 2, p.Stats().Kept)
 }
 
-func TestHTTPServerIsConnectedForEachCall(t *testing.T) { // B5
+func TestHTTPServerIsConnectedForEachCall(t *testing.T) {
 	for name, start := range map[string]func(*server.MCPServer) (url string, stop func()){
 		"streamable": func(s *server.MCPServer) (string, func()) {
 			ts := httptest.NewServer(server.NewStreamableHTTPServer(s))
@@ -109,7 +109,7 @@ func TestHTTPServerIsConnectedForEachCall(t *testing.T) { // B5
 	}
 }
 
-func TestProcessKilledWhileIdleIsReplaced(t *testing.T) { // B7
+func TestProcessKilledWhileIdleIsReplaced(t *testing.T) {
 	p := realPool(t, nil)
 	srv := real(t, "state")
 	pid, err := strconv.Atoi(say(t, p, srv, "s", "pid", nil))
@@ -120,7 +120,7 @@ func TestProcessKilledWhileIdleIsReplaced(t *testing.T) { // B7
 	require.EqualValues(t, 1, p.Stats().Closed[mcppool.ReasonCrashed])
 }
 
-func TestProcessLivesOnWhenAToolFails(t *testing.T) { // B8
+func TestProcessLivesOnWhenAToolFails(t *testing.T) {
 	p := realPool(t, nil)
 	srv := real(t, "state", "TOKEN", "hunter2secret")
 	pid := say(t, p, srv, "s", "pid", nil)
@@ -137,7 +137,7 @@ func TestProcessLivesOnWhenAToolFails(t *testing.T) { // B8
 	require.Equal(t, pid, say(t, p, srv, "s", "pid", nil))
 }
 
-func TestProcessThatDiesDuringACallSaysWhyWithoutSecrets(t *testing.T) { // B9
+func TestProcessThatDiesDuringACallSaysWhyWithoutSecrets(t *testing.T) {
 	p := realPool(t, nil)
 	srv := real(t, "state", "TOKEN", "hunter2secret")
 	pid := say(t, p, srv, "s", "pid", nil)
@@ -153,7 +153,7 @@ func TestProcessThatDiesDuringACallSaysWhyWithoutSecrets(t *testing.T) { // B9
 	require.NotEqual(t, pid, say(t, p, srv, "s", "pid", nil))
 }
 
-func TestProcessOfAClosedServerReleasesItsCallAtOnce(t *testing.T) { // B10, B25
+func TestProcessOfAClosedServerReleasesItsCallAtOnce(t *testing.T) {
 	p := realPool(t, nil)
 	srv := real(t, "state", "PIDFILE", filepath.Join(t.TempDir(), "pids"))
 	say(t, p, srv, "s", "pid", nil)
@@ -181,7 +181,7 @@ func waitInFlight(t testing.TB, p *mcppool.Pool, n int) {
 	}, 10*time.Second, time.Millisecond)
 }
 
-func TestProcessCallPastItsDeadlineReturnsOnTimeAndLeavesNothing(t *testing.T) { // B13
+func TestProcessCallPastItsDeadlineReturnsOnTimeAndLeavesNothing(t *testing.T) {
 	p := realPool(t, nil)
 	srv := real(t, "state", "PIDFILE", filepath.Join(t.TempDir(), "pids"))
 	say(t, p, srv, "s", "pid", nil)
@@ -195,7 +195,7 @@ func TestProcessCallPastItsDeadlineReturnsOnTimeAndLeavesNothing(t *testing.T) {
 	requireGone(t, all[:1])
 }
 
-func TestProcessWhoseConnectIsGivenUpIsGone(t *testing.T) { // B15, B16, B20
+func TestProcessWhoseConnectIsGivenUpIsGone(t *testing.T) {
 	p := realPool(t, nil)
 	srv := real(t, "slow to start", "DELAY", "1m", "PIDFILE", filepath.Join(t.TempDir(), "pids"))
 	ctx, cancel := context.WithCancel(t.Context())
@@ -208,7 +208,7 @@ func TestProcessWhoseConnectIsGivenUpIsGone(t *testing.T) { // B15, B16, B20
 	requireGone(t, children(t))
 }
 
-func TestProcessConnectServesThoseThatStillWait(t *testing.T) { // B18, B23
+func TestProcessConnectServesThoseThatStillWait(t *testing.T) {
 	p := realPool(t, nil)
 	srv := real(t, "slow to start", "DELAY", "300ms", "PIDFILE", filepath.Join(t.TempDir(), "pids"))
 	srv.Protocol = mcppool.ProtocolLegacy
@@ -231,7 +231,7 @@ func TestProcessConnectServesThoseThatStillWait(t *testing.T) { // B18, B23
 	require.Len(t, pids(t, srv.Env["PIDFILE"]), 1)
 }
 
-func TestProcessOfAServerClosedWhileConnectingIsGone(t *testing.T) { // B24
+func TestProcessOfAServerClosedWhileConnectingIsGone(t *testing.T) {
 	p := realPool(t, nil)
 	srv := real(t, "slow to start", "DELAY", "1m")
 	c := after(func() error { return call(t.Context(), p, srv, "s") })
@@ -243,7 +243,7 @@ func TestProcessOfAServerClosedWhileConnectingIsGone(t *testing.T) { // B24
 	require.Zero(t, p.Stats().Kept)
 }
 
-func TestProcessesAreAllGoneAfterCloseFromManyGoroutines(t *testing.T) { // B30
+func TestProcessesAreAllGoneAfterCloseFromManyGoroutines(t *testing.T) {
 	p := realPool(t, nil)
 	file := filepath.Join(t.TempDir(), "pids")
 	srv := real(t, "state", "PIDFILE", file)
@@ -273,7 +273,7 @@ func TestProcessesAreAllGoneAfterCloseFromManyGoroutines(t *testing.T) { // B30
 	}
 }
 
-func TestProcessIsGoneWhenItsIdleTimeIsUp(t *testing.T) { // B31, B32
+func TestProcessIsGoneWhenItsIdleTimeIsUp(t *testing.T) {
 	p := realPool(t, &mcppool.Options{IdleTimeout: 50 * time.Millisecond})
 	srv := real(t, "state")
 	pid, _ := strconv.Atoi(say(t, p, srv, "s", "pid", nil))
@@ -283,7 +283,7 @@ func TestProcessIsGoneWhenItsIdleTimeIsUp(t *testing.T) { // B31, B32
 	require.NotEqual(t, strconv.Itoa(pid), say(t, p, srv, "s", "pid", nil))
 }
 
-func TestProcessesOverTheCapAreTrimmed(t *testing.T) { // B33
+func TestProcessesOverTheCapAreTrimmed(t *testing.T) {
 	p := realPool(t, &mcppool.Options{MaxSessions: 2})
 	srv := real(t, "state")
 	var wg sync.WaitGroup

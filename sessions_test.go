@@ -17,7 +17,7 @@ import (
 	"github.com/mcppool/mcppool"
 )
 
-func TestEmptyScopeConnectsCallsAndClosesEachTime(t *testing.T) { // B1
+func TestEmptyScopeConnectsCallsAndClosesEachTime(t *testing.T) {
 	f := &fakes{}
 	p := newPool(t, f, nil)
 	for range 2 {
@@ -43,7 +43,7 @@ func TestOneShotAnswerDoesNotWaitForTheClose(t *testing.T) {
 	})
 }
 
-func TestEachCommandAndEnvironmentHasASessionOfItsOwn(t *testing.T) { // B2
+func TestEachCommandAndEnvironmentHasASessionOfItsOwn(t *testing.T) {
 	f := &fakes{}
 	p := newPool(t, f, nil)
 	withEnv := stdio
@@ -56,7 +56,7 @@ func TestEachCommandAndEnvironmentHasASessionOfItsOwn(t *testing.T) { // B2
 	require.Len(t, f.all(), 3)
 }
 
-func TestScopesKeepTheirStateApart(t *testing.T) { // B3
+func TestScopesKeepTheirStateApart(t *testing.T) {
 	f := &fakes{}
 	p := newPool(t, f, nil)
 	for _, scope := range []string{"A", "B", "A"} {
@@ -67,7 +67,7 @@ func TestScopesKeepTheirStateApart(t *testing.T) { // B3
 	require.Equal(t, 1, f.all()[1].served())
 }
 
-func TestKeyTellsHowArgumentsAreSplitAndIgnoresTheOrderOfEnv(t *testing.T) { // B4
+func TestKeyTellsHowArgumentsAreSplitAndIgnoresTheOrderOfEnv(t *testing.T) {
 	label := func(s mcppool.Server) string { return s.String() }
 	one := mcppool.Server{Command: "x", Args: []string{"a b"}}
 	two := mcppool.Server{Command: "x", Args: []string{"a", "b"}}
@@ -89,7 +89,7 @@ func TestKeyTellsHowArgumentsAreSplitAndIgnoresTheOrderOfEnv(t *testing.T) { // 
 		label(mcppool.Server{Command: "x", Env: map[string]string{"A": "D", "C": "B"}}))
 }
 
-func TestHTTPServersAreNeverKept(t *testing.T) { // B5
+func TestHTTPServersAreNeverKept(t *testing.T) {
 	f := &fakes{}
 	p := newPool(t, f, nil)
 	web := mcppool.Server{URL: "https://user:pass@example.com/mcp?token=t"}
@@ -107,7 +107,7 @@ func TestHTTPServersAreNeverKept(t *testing.T) { // B5
 	require.Zero(t, mcppool.Remembered(p))
 }
 
-func TestScopeOfEachConversationIsItsOwn(t *testing.T) { // B6
+func TestScopeOfEachConversationIsItsOwn(t *testing.T) {
 	require.NotEqual(t, mcppool.Scope("project-p1", "thread-a"), mcppool.Scope("project-p1", "thread-b"))
 	require.Empty(t, mcppool.Scope("project-p1", ""), "a project alone has no state to share")
 	require.NotEmpty(t, mcppool.Scope("", "thread-a"))

@@ -37,7 +37,7 @@ type bounded struct {
 
 func newBounded(limit int) *bounded { return &bounded{max: limit, seen: make(map[string]struct{})} }
 
-// of gives value, or what stands for those that are too many; empty when there
+// of returns value, or what stands for those that are too many; empty when there
 // are to be none.
 func (b *bounded) of(value string) string {
 	if b.max < 0 {

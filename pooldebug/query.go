@@ -20,7 +20,7 @@ type query struct {
 	limit  int
 }
 
-// candidate is a session that may be shown: as the pool tells of it, or as it was
+// candidate is a session that may be shown: as the pool describes it, or as it was
 // when it closed.
 type candidate struct {
 	mcppool.SessionInfo

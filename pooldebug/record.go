@@ -77,7 +77,7 @@ const (
 
 var levelNames = [...]string{"info", "good", "warn", "bad"}
 
-// Trace gives what the page has to be told by: the Trace of [mcppool.Options], or
+// Trace returns what the page has to be told by: the Trace of [mcppool.Options], or
 // one of several with [mcppool.MergeTraces]. It adds a few hundred ns to a call.
 func (p *Page) Trace() *mcppool.Trace {
 	return &mcppool.Trace{

@@ -9,8 +9,8 @@ import (
 )
 
 // addClosed adds the sessions that closed within the window, and those whose
-// connect failed. One that the pool told of, too, since it closed meanwhile or is
-// about to be forgotten, is shown as the pool told of it.
+// connect failed. One that the pool described, too, since it closed meanwhile or is
+// about to be forgotten, is shown as the pool described it.
 func (p *Page) addClosed(all []*candidate, now time.Time) []*candidate {
 	gone := make(map[string]track)
 	p.mu.Lock()

@@ -110,7 +110,7 @@ func (h *histogram) quantile(q float64) time.Duration {
 	return h.max
 }
 
-// window gives the counts of each slot that ends with now's, the oldest first,
+// window returns the counts of each slot that ends with now's, the oldest first,
 // and the histograms of all of them.
 func (s *series) window(now int64) (c [counts][slots]uint32, h [latencies]histogram) {
 	newest := now / s.width

@@ -98,7 +98,7 @@ func describeSession(i *candidate) sessionInfo {
 }
 
 // addToServer counts a session in those of its server, of which the first
-// maxServers are told of.
+// maxServers are shown.
 func addToServer(servers map[string]*serverInfo, i *mcppool.SessionInfo) {
 	s := servers[i.Server]
 	if s == nil {

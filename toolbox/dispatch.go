@@ -82,7 +82,7 @@ func (b *Box) Dispatch(ctx context.Context, name string, args json.RawMessage, c
 	return b.dispatch(ctx, &ToolCall{Name: name, Args: args}, conv)
 }
 
-// DispatchAll runs the calls of one turn of a conversation and gives their
+// DispatchAll runs the calls of one turn of a conversation and returns their
 // outputs in the same order. Calls of different servers run at the same time.
 // Those of one server run in their order, one after the other, unless the
 // conversation has no thread: then they share no state and run at once.
@@ -201,7 +201,7 @@ var (
 	errNoQuery   = errors.New("query is not a text")
 )
 
-// checkArgs gives the arguments as they are sent. What isn't an object is
+// checkArgs returns the arguments as they are sent. What isn't an object is
 // refused before anything is looked up.
 func checkArgs(args json.RawMessage) (json.RawMessage, error) {
 	text := bytes.TrimSpace(args)

@@ -51,15 +51,18 @@ func (s *server) use(ctx context.Context, pool *mcppool.Pool, e *mcpservers.Entr
 	defer session.Release()
 	ctx, cancel := context.WithTimeout(ctx, listing)
 	defer cancel()
-	tools, err := session.ListTools(ctx)
+	list, err := session.ToolList(ctx)
 	if err != nil {
 		return fmt.Errorf("it doesn't list its tools: %w", err)
 	}
 	allowed := 0
-	for i := range tools {
-		if e.Tools.Allows(tools[i].Name) {
+	for i := range list.Tools {
+		if e.Tools.Allows(list.Tools[i].Name) {
 			allowed++
 		}
+	}
+	for _, t := range list.Skipped {
+		s.OddTools = append(s.OddTools, oddTool{Name: plain(t.Name), Reason: plain(t.Reason)})
 	}
 	s.Tools = &allowed
 	return nil

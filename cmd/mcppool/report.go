@@ -24,18 +24,19 @@ type server struct {
 	Status status `json:"status"`
 	Error  string `json:"error,omitempty"` // of status failed
 
-	StartMS     *int64  `json:"start_ms,omitempty"`     // until the handshake was through
-	HandshakeMS *int64  `json:"handshake_ms,omitempty"` // of that, since its last process was started
-	Starts      int     `json:"starts,omitempty"`       // processes that it took
-	Protocol    string  `json:"protocol,omitempty"`     // the revision
-	Info        *info   `json:"info,omitempty"`
-	Tools       *int    `json:"tools,omitempty"`
-	MemoryBytes int64   `json:"memory_bytes,omitempty"` // of the process tree; 0 where it isn't known
-	Stderr      *output `json:"stderr,omitempty"`
-	Stdout      *output `json:"stdout,omitempty"` // lines that are no messages
-	End         *end    `json:"end,omitempty"`
-	Left        []int   `json:"left,omitempty"`       // processes that were left, by pid
-	LeftError   string  `json:"left_error,omitempty"` // why it isn't known that nothing was
+	StartMS     *int64    `json:"start_ms,omitempty"`     // until the handshake was through
+	HandshakeMS *int64    `json:"handshake_ms,omitempty"` // of that, since its last process was started
+	Starts      int       `json:"starts,omitempty"`       // processes that it took
+	Protocol    string    `json:"protocol,omitempty"`     // the revision
+	Info        *info     `json:"info,omitempty"`
+	Tools       *int      `json:"tools,omitempty"`
+	OddTools    []oddTool `json:"odd_tools,omitempty"`    // entries of its list that are no tool
+	MemoryBytes int64     `json:"memory_bytes,omitempty"` // of the process tree; 0 where it isn't known
+	Stderr      *output   `json:"stderr,omitempty"`
+	Stdout      *output   `json:"stdout,omitempty"` // lines that are no messages
+	End         *end      `json:"end,omitempty"`
+	Left        []int     `json:"left,omitempty"`       // processes that were left, by pid
+	LeftError   string    `json:"left_error,omitempty"` // why it isn't known that nothing was
 
 	Suggestions []suggestion `json:"suggestions,omitempty"`
 }
@@ -118,4 +119,10 @@ func (r *report) status() int {
 // fine reports whether nothing has to be mended.
 func (s *server) fine() bool {
 	return (s.Status == statusOK || s.Status == statusOff) && len(s.Left) == 0 && s.LeftError == ""
+}
+
+// oddTool is an entry of a list of tools that can't be understood, and so isn't offered.
+type oddTool struct {
+	Name   string `json:"name,omitempty"` // none if it has none
+	Reason string `json:"reason"`
 }

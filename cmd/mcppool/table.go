@@ -53,6 +53,9 @@ func (s *server) row() []string {
 	}
 	if s.Tools != nil {
 		tools = strconv.Itoa(*s.Tools)
+		if n := len(s.OddTools); n > 0 {
+			tools += fmt.Sprintf(" (%d odd)", n)
+		}
 	}
 	if s.MemoryBytes > 0 {
 		memory = fmt.Sprintf("%.0f MB", float64(s.MemoryBytes)/1e6)

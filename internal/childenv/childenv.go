@@ -34,7 +34,7 @@ func IsSafe(name string) bool {
 	return safe[name] || strings.HasPrefix(name, "LC_") && runtime.GOOS != "windows"
 }
 
-// Build gives the whole environment of a child, "name=value" each: the safe part
+// Build returns the whole environment of a child, "name=value" each: the safe part
 // of the host's, what inherit names of it ("*" is all), and extra, whose values
 // win. Names are case-insensitive on Windows.
 func Build(inherit []string, extra map[string]string) []string {

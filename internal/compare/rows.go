@@ -139,7 +139,7 @@ func rawOf(args map[string]any) json.RawMessage {
 	return fmt.Appendf(nil, `{"text":%s}`, cheap.Quoted(args["text"].(string)))
 }
 
-// argsFor gives the arguments in the form that a contender takes.
+// argsFor returns the arguments in the form that a contender takes.
 func (r *row) argsFor(contender string) any {
 	if args, ok := r.args.(map[string]any); ok && contender == floor {
 		raw, err := json.Marshal(args)

@@ -32,7 +32,7 @@ func JSON(v any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-// Object gives v as one line of JSON, which is an object; nil and what encodes to
+// Object returns v as one line of JSON, which is an object; nil and what encodes to
 // null are {}. A json.RawMessage keeps its digits, and loses the line breaks
 // between its tokens. The error says what is wrong as a verb of the value, and
 // holds nothing of it.

@@ -88,7 +88,7 @@ func (q *Queue[T]) passTurn(g *group[T]) {
 	}
 }
 
-// All gives every waiter, by groups.
+// All returns every waiter, by groups.
 func (q *Queue[T]) All(yield func(T) bool) {
 	for it := range q.items {
 		if !yield(it.Value) {

@@ -140,7 +140,7 @@ func (l *Lists[T]) Expired(now time.Duration) (e *Entry[T], next time.Duration) 
 	return nil, next
 }
 
-// All gives the values of the idle entries; they must not change meanwhile.
+// All returns the values of the idle entries; they must not change meanwhile.
 func (l *Lists[T]) All(yield func(T) bool) {
 	for _, c := range l.classes {
 		for n := c.idle.Front(); n != nil; n = n.Next() {

@@ -43,7 +43,7 @@ const URI = "note://1"
 //
 //	pid          of its process
 //	subscribed   the URIs that it is asked to tell of
-//	touch {uri}  tells of a change, and answers with whether it was asked to
+//	touch {uri}  reports a change, and answers with whether it was asked to
 //	level        the level of the log messages that it sends
 //	addtool      has a new tool from now on
 func New() *server.MCPServer {

@@ -1,5 +1,5 @@
 // Package offers has the typed requests for what a server offers besides tools, made
-// of the raw ones of a connection. A request that has a cursor gives one page.
+// of the raw ones of a connection. A request that has a cursor returns one page.
 package offers
 
 import (

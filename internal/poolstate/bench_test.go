@@ -54,6 +54,25 @@ func BenchmarkEvent(b *testing.B) {
 				st.Actions()
 			}
 		})
+		b.Run(fmt.Sprintf("begin/sessions=%d", n), func(b *testing.B) {
+			st, _ := big(b, n, poolstate.Limits{})
+			i := 0
+			for b.Loop() {
+				i++
+				s, place := begin(b, st, &poolstate.Want{Key: poolstate.Key{Scope: fmt.Sprint("new ", i)}, Policy: hour}, now)
+				st.Leave(s, place, poolstate.Retired, now)
+				st.Actions()
+				st.Closed(s, now)
+			}
+		})
+		b.Run(fmt.Sprintf("visit/sessions=%d", n), func(b *testing.B) {
+			st, _ := big(b, n, poolstate.Limits{})
+			for b.Loop() {
+				s, _, _ := st.Join(&poolstate.Want{Policy: hour, Any: true}, now)
+				st.LeaveVisit(s, "", now)
+				st.Actions()
+			}
+		})
 		for name, limits := range map[string]poolstate.Limits{"MaxProcesses": {MaxProcesses: n}, "MaxPerServer": {MaxPerServer: n}} {
 			b.Run(fmt.Sprintf("evict/%s/sessions=%d", name, n), func(b *testing.B) {
 				st, all := big(b, n, limits)

@@ -173,6 +173,7 @@ func (st *State) forgetIn(sc *scope, s *Session) {
 func (st *State) Closed(s *Session, now Moment) {
 	st.move(s, Closed)
 	delete(s.Group.members, s)
+	s.setVisited(false)
 	if len(s.Group.members) == 0 {
 		delete(st.groups, s.Group.Digest)
 	}

@@ -126,6 +126,7 @@ type Group struct {
 	Owner any
 
 	members   map[*Session]struct{}
+	visited   map[*Session]struct{} // see Session.Visited
 	tally     tally
 	exclusive int // sessions that want to be the only one
 	idle      list.List[*Session]

@@ -68,7 +68,6 @@ type Session struct {
 	oneShot      bool
 	shared       bool
 	spare        bool
-	visited      bool                    // see Visited
 	ahead        bool                    // it was begun as a spare
 	process      bool                    // it counts in the tallies once it has started
 	ran          bool                    // it has started

@@ -130,7 +130,8 @@ func (st *State) takeSpare(w *Want, now Moment) *Session {
 func (st *State) putBack(s *Session) {
 	switch {
 	case s.oneShot:
-		s.oneShot, s.visited = false, false
+		s.oneShot = false
+		s.setVisited(false)
 	case s.shared:
 		s.Group.shared = slices.DeleteFunc(s.Group.shared, func(other *Session) bool { return other == s })
 	default:

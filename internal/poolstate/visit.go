@@ -15,8 +15,15 @@ func (st *State) host(w *Want) *Session {
 	if g == nil || len(g.spares) > 0 {
 		return nil
 	}
+	if n := g.idle.Back(); n != nil && !n.Value.Lost() {
+		return n.Value
+	}
 	var best *Session
+	looked := 0
 	for s := range g.members {
+		if looked++; looked > maxLooked {
+			break
+		}
 		if !s.linked || s.status == Queued || s.Lost() {
 			continue
 		}
@@ -26,6 +33,9 @@ func (st *State) host(w *Want) *Session {
 	}
 	return best
 }
+
+// maxLooked is how many sessions are looked at for a visitor when none is idle.
+const maxLooked = 256
 
 // better reports whether a would answer a visitor sooner than b.
 func better(a, b *Session) bool {
@@ -50,8 +60,8 @@ func (st *State) adoptable(w *Want) *Session {
 	if sc := st.scopes[w.key().Scope]; sc != nil && st.limits.MaxPerScope > 0 && sc.tally.processes >= st.limits.MaxPerScope {
 		return nil
 	}
-	for s := range g.members {
-		if s.visited && s.status == Connecting && s.reason == "" {
+	for s := range g.visited {
+		if s.status == Connecting && s.reason == "" {
 			return s
 		}
 	}
@@ -62,7 +72,8 @@ func (st *State) adoptable(w *Want) *Session {
 func (st *State) adopt(w *Want) *Session {
 	s := st.adoptable(w)
 	if s != nil {
-		s.visited, s.oneShot = false, false
+		s.oneShot = false
+		s.setVisited(false)
 		st.assign(s, w)
 	}
 	return s
@@ -70,15 +81,30 @@ func (st *State) adopt(w *Want) *Session {
 
 // Visited reports whether the session was begun, or taken from the spares, for a
 // visitor, and is still nobody's.
-func (s *Session) Visited() bool { return s.visited }
+func (s *Session) Visited() bool {
+	_, visited := s.Group.visited[s]
+	return visited
+}
+
+func (s *Session) setVisited(visited bool) {
+	switch g := s.Group; {
+	case !visited:
+		delete(g.visited, s)
+	case g.visited == nil:
+		g.visited = map[*Session]struct{}{s: {}}
+	default:
+		g.visited[s] = struct{}{}
+	}
+}
 
 // keepVisited makes a session that its visitor has left a spare, which goes to those who
 // wait for one or for its place.
 func (st *State) keepVisited(s *Session, now Moment) (kept bool) {
-	if !s.visited || s.status != Live || s.reason != "" || s.cause != nil || s.Lost() || st.closed {
+	if !s.Visited() || s.status != Live || s.reason != "" || s.cause != nil || s.Lost() || st.closed {
 		return false
 	}
-	s.visited, s.oneShot = false, false
+	s.oneShot = false
+	s.setVisited(false)
 	st.warm(s) // spareReady takes it for one that was connecting
 	st.spareReady(s, now)
 	st.stir(now)

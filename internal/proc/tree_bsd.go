@@ -10,7 +10,7 @@ import (
 // osTree is what a BSD or macOS knows of a tree. The wait for its end takes a
 // thread, and what left the group isn't found.
 type osTree struct {
-	kqueue int // tells of the leader's exit before it is reaped
+	kqueue int // reports the leader's exit before it is reaped
 	gone   bool
 }
 

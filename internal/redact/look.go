@@ -28,7 +28,7 @@ func looksSecret(name string) bool {
 	})
 }
 
-// wordsOf gives the words of a name in any of the usual spellings, in lower case.
+// wordsOf returns the words of a name in any of the usual spellings, in lower case.
 func wordsOf(name string) []string {
 	var spaced strings.Builder
 	var last rune

@@ -96,7 +96,7 @@ func (r *Redactor) secrets() *known {
 	return k
 }
 
-// Text gives s without the secrets.
+// Text returns s without the secrets.
 func (r *Redactor) Text(s string) string {
 	return r.secrets().blanks.Replace(s)
 }
@@ -159,7 +159,7 @@ func (r *Redactor) across(s string, place int) (at int, secret string) {
 	return 0, ""
 }
 
-// JSON gives raw without the secrets in its strings and names. It is raw itself
+// JSON returns raw without the secrets in its strings and names. It is raw itself
 // when there are none.
 func (r *Redactor) JSON(raw json.RawMessage) json.RawMessage {
 	dec := json.NewDecoder(bytes.NewReader(raw))
@@ -200,7 +200,7 @@ func (r *Redactor) value(v any, changed *bool) any {
 	return v
 }
 
-// Value gives v without the secrets in its JSON form: v itself when there are
+// Value returns v without the secrets in its JSON form: v itself when there are
 // none, and nil when it has no such form.
 func Value[T any](r *Redactor, v *T) *T {
 	raw, err := json.Marshal(v)
@@ -221,7 +221,7 @@ func Value[T any](r *Redactor, v *T) *T {
 	return &shown
 }
 
-// Error gives err with a clean text, if it [Redactor.Tells] a
+// Error returns err with a clean text, if it [Redactor.Tells] a
 // secret. What it wraps can still be asked for with errors.Is, but not be got out.
 func (r *Redactor) Error(err error) error {
 	if !r.Tells(err) {

@@ -1,6 +1,6 @@
 // Package streams has the subscriptions of a modern connection.
 //
-// There a server tells of a change only on a stream that was opened for it: a
+// There a server reports a change only on a stream that was opened for it: a
 // subscriptions/listen request, which stays open. Its messages are those of the
 // connection, tagged with the request's id, and the first one acknowledges what the
 // server agreed to. See
@@ -53,7 +53,7 @@ type stream struct {
 	cancel context.CancelFunc
 	id     string        // of the request, once it is sent; protected by Set.mu
 	acked  chan struct{} // closed when the server has acknowledged it
-	grants bool          // that it tells of the resource; written before acked is closed
+	grants bool          // that it reports the resource; written before acked is closed
 	ended  chan struct{} // closed once the request has ended
 	err    error         // why it did; written before ended is closed
 }

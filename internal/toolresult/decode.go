@@ -257,7 +257,7 @@ func typeOf(raw json.RawMessage) string {
 	return typ
 }
 
-// unmarshal decodes JSON by encoding/json; null gives nil.
+// unmarshal decodes JSON by encoding/json; null becomes nil.
 func unmarshal[T any](raw []byte) (*T, bool) {
 	var v *T
 	err := json.Unmarshal(raw, &v)
