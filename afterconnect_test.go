@@ -112,3 +112,19 @@ func TestWaitsAreCounted(t *testing.T) {
 		require.Equal(t, time.Second, s.WaitDuration)
 	})
 }
+
+func TestASpareMayBeHandedOutWhileItsAfterConnectCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakes{call: slowCalls(time.Second)}
+		p := newPool(t, f, &mcppool.Options{AfterConnect: logIn, Trace: &mcppool.Trace{
+			CallBegin: func(context.Context, mcppool.CallBeginInfo) {},
+			CallEnd:   func(context.Context, mcppool.CallEndInfo) {},
+		}})
+		warmed := after(func() error { return p.Prewarm(t.Context(), stdio, 1) })
+		synctest.Wait()
+		require.NoError(t, call(t.Context(), p, stdio, "s"))
+		require.NoError(t, <-warmed)
+		require.Equal(t, []string{"log in", "t"}, f.all()[0].calls)
+		require.Len(t, f.all(), 1)
+	})
+}

@@ -125,7 +125,7 @@ func (c *conn) abort() {
 func (p *Pool) connect(c *conn) {
 	defer p.wg.Done()
 	p.mu.Lock()
-	from, spare, oneShot, begun := c.borrowedOrigin(), c.st.Spare(), c.st.OneShot(), p.now()
+	from, spare, oneShot, begun := c.originLocked(), c.st.Spare(), c.st.OneShot(), p.now()
 	ctx, cancel := c.began, c.cancel
 	p.mu.Unlock()
 	if d := p.opts.ConnectTimeout; d > 0 {

@@ -81,11 +81,7 @@ func (p *Pool) labelLocked(srv *Server, d digest) string {
 // inUseLocked reports whether a session of a server is open that isn't about to end.
 // The caller must hold p.mu.
 func (p *Pool) inUseLocked(d digest) bool {
-	g := p.state.Group(d)
-	if g == nil {
-		return false
-	}
-	for s := range g.Members {
+	for s := range p.state.Group(d).Members {
 		if s.Status() < poolstate.Closing {
 			return true
 		}
@@ -115,10 +111,19 @@ func (o Origin) ServerName() string { return label.Plain(o.Server) }
 func (c *conn) origin() Origin {
 	c.pool.mu.Lock()
 	defer c.pool.mu.Unlock()
-	return c.borrowedOrigin()
+	return c.originLocked()
 }
 
-// borrowedOrigin is origin for those who borrow c, under whom it doesn't change.
+// borrowedOrigin is origin for those who borrow c, under whom it doesn't change, and for
+// AfterConnect, under which it may.
 func (c *conn) borrowedOrigin() Origin {
+	if !isClosed(c.ready) {
+		return c.origin()
+	}
+	return c.originLocked()
+}
+
+// originLocked is origin for who holds c.pool.mu.
+func (c *conn) originLocked() Origin {
 	return Origin{SessionID: c.id, Server: c.label, Scope: c.st.Key.Scope, HTTP: c.srv.IsHTTP(), PrivateDir: c.dir.Load().Path()}
 }

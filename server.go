@@ -134,7 +134,7 @@ const (
 func (p *Pool) place(c *conn) (Server, error) {
 	srv := c.srv.clone()
 	start := scratch.Start{Args: srv.Args, Env: srv.Env, Dir: srv.Dir}
-	dir, err := p.dirs.Place(string(srv.PrivateDir), scratch.Owner{Server: c.st.Key.Server, Scope: c.origin().Scope}, &start)
+	dir, err := p.dirs.Place(string(srv.PrivateDir), scratch.Owner{Server: c.st.Group.Digest, Scope: c.origin().Scope}, &start)
 	if errors.Is(err, scratch.ErrNone) {
 		err = &ConfigError{Field: "Server.PrivateDir", Reason: err.Error()}
 	}

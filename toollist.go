@@ -31,7 +31,10 @@ var errNoList = fmt.Errorf("no answer within %s", maxVisit)
 
 // ListTools returns the Tools of [Pool.ToolList].
 func (p *Pool) ListTools(ctx context.Context, srv Server, want Borrow) ([]mcp.Tool, error) {
-	list, err := p.ToolList(ctx, srv, want)
+	return toolsOf(p.ToolList(ctx, srv, want))
+}
+
+func toolsOf(list *ToolList, err error) ([]mcp.Tool, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -105,11 +108,7 @@ func (p *Pool) endVisit(ctx context.Context, c *conn, why CloseReason) {
 
 // ListTools returns the Tools of [Session.ToolList].
 func (l *Session) ListTools(ctx context.Context) ([]mcp.Tool, error) {
-	list, err := l.ToolList(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return list.Tools, nil
+	return toolsOf(l.ToolList(ctx))
 }
 
 // ToolList lists all tools, as [Pool.ToolList] does, as this session sees them.

@@ -44,7 +44,9 @@ func look(ctx context.Context, e *mcpservers.Entry, t times) server {
 
 // use connects to the server and asks for its tools, for which it has as long again.
 func (s *server) use(ctx context.Context, pool *mcppool.Pool, e *mcpservers.Entry, listing time.Duration) error {
-	session, err := pool.Acquire(ctx, e.Server, mcppool.Borrow{Scope: "check"})
+	srv := e.Server
+	srv.Policy.Mode = mcppool.Exclusive // one container may have a name of its own
+	session, err := pool.Acquire(ctx, srv, mcppool.Borrow{Scope: "check"})
 	if err != nil {
 		return err
 	}

@@ -155,8 +155,12 @@ func (st *State) Groups(yield func(*Group) bool) {
 	}
 }
 
-// Members calls yield with every open session of the server.
+// Members calls yield with every open session of the server, of which a nil Group has
+// none.
 func (g *Group) Members(yield func(*Session) bool) {
+	if g == nil {
+		return
+	}
 	for s := range g.members {
 		if !yield(s) {
 			return
