@@ -239,11 +239,10 @@ func (p *Pool) handlersOf(of *conn) (c rpc.Handlers) {
 	}
 	if h.Roots != nil {
 		c.Roots = func(ctx context.Context) ([]mcp.Root, error) {
-			of.nobodysRoots.Store(true) // before it is looked whose it is, which may change meanwhile
-			from := of.origin()
-			if from.Scope != "" {
-				of.nobodysRoots.Store(false)
-			}
+			p.mu.Lock()
+			from := of.originLocked()
+			of.nobodysRoots.Store(from.Scope == "") // under the lock, under which it becomes somebody's
+			p.mu.Unlock()
 			return h.Roots(ctx, from)
 		}
 	}

@@ -79,3 +79,25 @@ func TestASpareLearnsTheRootsOfTheScopeThatItIsHandedTo(t *testing.T) {
 	}))
 	knows("bob", "2 file:///bob")
 }
+
+func TestAnAnswerForNobodyNeverComesAfterThatForTheScope(t *testing.T) {
+	asked, release := make(chan string, 8), make(chan struct{})
+	p := realPool(t, &mcppool.Options{Handlers: mcppool.Handlers{
+		Roots: func(_ context.Context, from mcppool.Origin) ([]mcp.Root, error) {
+			asked <- from.Scope
+			if from.Scope == "" {
+				<-release
+			}
+			return []mcp.Root{{URI: "file:///" + from.Scope}}, nil
+		},
+	}})
+	srv := real(t, "asks for its roots")
+	srv.Protocol = mcppool.ProtocolLegacy
+	require.NoError(t, p.Prewarm(t.Context(), srv, 1))
+	require.Empty(t, <-asked)
+	require.Equal(t, "none", say(t, p, srv, "alice", "roots", nil))
+	require.Equal(t, "none", say(t, p, srv, "alice", "roots", nil), "the server has asked again by now")
+	require.Empty(t, asked, "the first answer isn't out yet")
+	close(release)
+	require.Eventually(t, func() bool { return say(t, p, srv, "alice", "roots", nil) == "2 file:///alice" }, 10*time.Second, time.Millisecond)
+}

@@ -31,7 +31,13 @@ type asked struct {
 	params json.RawMessage
 	ctx    context.Context
 	cancel context.CancelFunc
+	after  *asked        // which is answered before this one; nil for none
+	over   chan struct{} // closed once it is answered, or will not be
 }
+
+// methodRoots asks for what may change from one request to the next, so that an answer
+// must not come after a newer one.
+const methodRoots = "roots/list"
 
 // serving answers the requests of the server, on goroutines that exist only
 // while there are any.
@@ -43,6 +49,7 @@ type serving struct {
 	bytes   int               // of the params in the queue
 	running int               // goroutines
 	open    map[string]*asked // by raw id: queued or running
+	roots   *asked            // the last request for roots
 	closed  bool
 	idle    chan struct{} // closed once closed is set and running is 0
 }
@@ -88,8 +95,11 @@ func (s *serving) push(m *frame.Message) bool {
 	if full || s.open[string(m.RawID)] != nil {
 		return false
 	}
-	a := &asked{id: bytes.Clone(m.RawID), method: m.Method, params: bytes.Clone(m.Params)}
+	a := &asked{id: bytes.Clone(m.RawID), method: m.Method, params: bytes.Clone(m.Params), over: make(chan struct{})}
 	a.ctx, a.cancel = context.WithCancel(s.conn.ctx)
+	if a.method == methodRoots {
+		a.after, s.roots = s.roots, a
+	}
 	s.open[string(a.id)] = a
 	s.queue = append(s.queue, a)
 	s.bytes += len(a.params)
@@ -124,15 +134,27 @@ func (s *serving) run() {
 		if a == nil {
 			return
 		}
-		if a.ctx.Err() == nil {
-			answer := s.conn.answerTo(a)
-			// A cancelled request gets no answer.
-			if a.ctx.Err() == nil {
-				s.conn.reply(answer)
-			}
-		}
+		s.serve(a)
 		a.cancel()
+		close(a.over)
 		last = a
+	}
+}
+
+// serve answers one request, unless that is cancelled meanwhile.
+func (s *serving) serve(a *asked) {
+	if a.after != nil {
+		select {
+		case <-a.after.over: // it runs, since it was queued before
+		case <-a.ctx.Done():
+		}
+		a.after = nil
+	}
+	if a.ctx.Err() != nil {
+		return
+	}
+	if answer := s.conn.answerTo(a); a.ctx.Err() == nil {
+		s.conn.reply(answer)
 	}
 }
 
