@@ -205,6 +205,13 @@ func (p *Pool) leaveFor(b *borrower, c *conn, w *poolstate.Place, l leaving) (ne
 		why = ReasonServerClosed
 	}
 	p.mu.Lock()
+	leave := p.state.Leave
+	if b.want.Any {
+		leave = p.state.LeaveVisit
+		if why == ReasonServerClosed && !c.st.Visited() {
+			why = "" // it is others'
+		}
+	}
 	defer func() {
 		p.unlock()
 		if err == nil && why != "" {
@@ -217,28 +224,13 @@ func (p *Pool) leaveFor(b *borrower, c *conn, w *poolstate.Place, l leaving) (ne
 		}
 		err = p.refusal(b, p.state.BusyFor(c.st))
 	}
-	p.state.Leave(c.st, w, reason(why), p.now())
+	leave(c.st, w, reason(why), p.now())
 	if err == errStale || err == errDead {
 		// Under the same lock, so that no close of the server can pass
 		// between the old session and the new one unseen.
 		return p.joinLocked(b)
 	}
 	return nil, nil, err
-}
-
-// released reports that a session was given back; why isn't empty when it serves
-// nobody else.
-func (p *Pool) released(ctx context.Context, c *conn, why CloseReason) {
-	if p.trace.SessionReleased != nil {
-		p.trace.SessionReleased(ctx, SessionReleasedInfo{c.borrowedOrigin(), why})
-	}
-}
-
-// replaced reports that a caller leaves a session for another.
-func (p *Pool) replaced(ctx context.Context, old *conn, why CloseReason) {
-	if p.trace.SessionReplaced != nil {
-		p.trace.SessionReplaced(ctx, SessionReplacedInfo{old.origin(), why})
-	}
 }
 
 // ownSuccessorLocked makes the conn of a session that the state began by itself: a

@@ -36,7 +36,8 @@ type Call struct {
 	Check func() bool
 	// OnProgress gets the progress notifications of this call, in order, all of
 	// them before the call returns. It runs on the connection's notification
-	// goroutine and may call the pool, though not with the same scope and
+	// goroutine, must not block, since that keeps the call from returning, its ctx's
+	// end too, and may call the pool, though not with the same scope and
 	// server, where it is this call's turn. It needs a client that passes
 	// notifications on, as the default one does.
 	OnProgress func(mcp.ProgressNotification)

@@ -177,7 +177,7 @@ func (p *Pool) childConfig(ctx context.Context, of *conn, srv *Server, common rp
 		MaxMessageSize: p.opts.maxMessage(),
 		CloseTimeout:   p.opts.CloseTimeout,
 		Grace:          p.opts.CloseGrace,
-		TermFirst:      srv.Policy.TermFirst,
+		TermFirst:      func() bool { return of.policy().TermFirst },
 		Contain:        func(cmd *exec.Cmd) *container.Container { return p.containers.Adopt(cmd, of.id) },
 		Traffic:        &p.traffic,
 		OnJunk: func(line []byte, total int) {
@@ -355,6 +355,18 @@ func publicError(r *redact.Redactor, err error) error {
 	default:
 		return r.Error(err)
 	}
+}
+
+// ownError is the error of a custom Dial, without secrets: a StartError is a copy, since
+// the original may be returned for another server too.
+func (c *conn) ownError(err error) error {
+	var start *StartError
+	if !errors.As(err, &start) {
+		return c.server.redact.Error(err)
+	}
+	own, secrets := *start, c.server.redact
+	own.Stderr, own.Stdout, own.Err = secrets.Text(own.Stderr), secrets.Text(own.Stdout), secrets.Error(own.Err)
+	return &own
 }
 
 // safely runs one of the caller's funcs. A panic of it is reported, and becomes an

@@ -52,9 +52,9 @@ type conn struct {
 
 	starting atomic.Pointer[mcpconn.Conn] // the last process of its connect; nil before, and over HTTP
 
-	watch sync.Once     // of over
-	ended chan struct{} // see over
-	gone  chan struct{} // closed once what there was of it is closed
+	opened   bool  // the connect has succeeded; set before ready is closed
+	saveErr  error // of BeforeClose; the goroutine of the close alone touches this and the next
+	closeErr error
 
 	// doubt is set while the server is asked whether it answers.
 	doubt     atomic.Pointer[doubt]
@@ -102,7 +102,6 @@ func (p *Pool) ownLocked(s *poolstate.Session, srv *Server, ctx context.Context)
 		label:  rec.label,
 		server: rec,
 		ready:  make(chan struct{}),
-		gone:   make(chan struct{}),
 	}
 	c.hurry, _ = ctx.Deadline()
 	c.began, c.cancel = context.WithCancel(context.WithoutCancel(ctx))
@@ -120,40 +119,57 @@ func (c *conn) abort() {
 	}
 }
 
+// policy is how c is kept, as the call said that it serves.
+func (c *conn) policy() poolstate.Policy {
+	c.pool.mu.Lock()
+	defer c.pool.mu.Unlock()
+	return c.st.Policy()
+}
+
+// errGoexit is what came of a func of the caller's that ended its goroutine, as a test's
+// FailNow does.
+var errGoexit = errors.New("its goroutine was ended (runtime.Goexit)")
+
 // connect brings c up, or ends it. It is the goroutine of a session that is
 // connecting: whatever Dial brings up is published here or closed here.
 func (p *Pool) connect(c *conn) {
 	defer p.wg.Done()
 	p.mu.Lock()
-	from, spare, oneShot, begun := c.originLocked(), c.st.Spare(), c.st.OneShot(), p.now()
+	from, spare, begun := c.originLocked(), c.st.Spare(), p.now()
 	ctx, cancel := c.began, c.cancel
 	p.mu.Unlock()
+	var wanted bool
+	defer func() {
+		if cancel(); !wanted || !c.opened {
+			p.closeConn(c)
+		}
+	}()
 	if d := p.opts.ConnectTimeout; d > 0 {
 		bounded, stop := context.WithTimeout(ctx, d)
 		defer stop()
 		ctx = bounded
 	}
+	err := errGoexit // unless dial returns
+	defer func() {
+		if err == errGoexit {
+			err = p.startError(ctx, c, err)
+		}
+		p.connected(ctx, c, &wanted, ConnectEndInfo{Spare: spare, Took: p.now() - begun, Err: err})
+	}()
 	if p.trace.ConnectBegin != nil {
 		p.trace.ConnectBegin(ctx, ConnectBeginInfo{from, spare})
 	}
-	err := p.dial(ctx, c)
-	wanted := p.publish(c, err)
-	end := ConnectEndInfo{Origin: from, Spare: spare, Took: p.now() - begun, Info: c.infoToShow(), Err: err}
-	p.connected(ctx, end, oneShot, wanted)
-	close(c.ready)
-	cancel()
-	if !wanted || err != nil {
-		p.closeConn(c)
-	}
+	err = p.dial(ctx, c)
 }
 
-// publish makes the outcome of a connect known, and reports whether anybody wants it
-// still. When a close ties with the end of the connect, the close wins.
-func (p *Pool) publish(c *conn, err error) (wanted bool) {
+// publish makes the outcome of a connect known, says whose it is, and reports whether
+// anybody wants it still. When a close ties with the end of the connect, the close wins.
+func (p *Pool) publish(c *conn, end *ConnectEndInfo) (wanted, oneShot bool) {
 	p.mu.Lock()
 	defer p.unlock()
 	c.began, c.cancel = nil, nil // their values were for this alone
-	now := p.now()
+	now, err := p.now(), end.Err
+	end.Origin, oneShot = c.originLocked(), c.st.OneShot()
 	switch {
 	case err == nil:
 		wanted = p.state.Connected(c.st, c.lost, now)
@@ -172,16 +188,20 @@ func (p *Pool) publish(c *conn, err error) (wanted bool) {
 	default:
 		c.connectErr = ErrServerClosed
 	}
-	return wanted
+	return wanted, oneShot
 }
 
-// connected reports the end of a connect.
-func (p *Pool) connected(ctx context.Context, end ConnectEndInfo, oneShot, wanted bool) {
-	opened := end.Err == nil
-	if !wanted {
+// connected publishes and reports the end of a connect, and says whether it is wanted.
+func (p *Pool) connected(ctx context.Context, c *conn, wanted *bool, end ConnectEndInfo) {
+	c.opened = end.Err == nil
+	var oneShot bool
+	*wanted, oneShot = p.publish(c, &end)
+	defer close(c.ready) // whatever a hook does
+	end.Info = c.infoToShow()
+	if !*wanted {
 		end.Err = context.Canceled
 	}
-	if opened && p.trace.SessionOpened != nil {
+	if c.opened && p.trace.SessionOpened != nil {
 		p.trace.SessionOpened(ctx, SessionOpenedInfo{end.Origin, end.Spare, oneShot, end.Took})
 	}
 	if p.trace.ConnectEnd != nil {
@@ -211,26 +231,31 @@ func (p *Pool) lost(c *conn) {
 
 // closeConn ends what there is of c, which is closing, and forgets it.
 func (p *Pool) closeConn(c *conn) {
-	var closed SessionClosedInfo
+	begun := p.now()
+	defer func() { p.connClosed(c, p.now()-begun) }() // whatever BeforeClose does
 	if c.client != nil {
-		begun := p.now()
-		closed.Err = publicError(c.server.redact, c.close())
-		closed.Took = p.now() - begun
+		c.close()
+	}
+}
+
+// connClosed forgets c, whose connection is closed.
+func (p *Pool) connClosed(c *conn, took time.Duration) {
+	if c.client != nil {
 		p.explainDeath(c)
 	}
-	left := c.left(&closed)
+	closeErr, left := c.left(c.closeErr)
 	p.mu.Lock()
 	if left && len(p.left) < maxLeft {
-		p.left = append(p.left, closed.Err)
+		p.left = append(p.left, closeErr)
 	}
 	now := p.now()
 	why := CloseReason(c.st.Reason())
 	p.state.Closed(c.st, now)
-	close(c.gone)
 	p.unlock()
-	if c.client != nil && p.trace.SessionClosed != nil {
+	if c.opened && p.trace.SessionClosed != nil {
 		<-c.ready // the connect reports the opening, though c may be killed meanwhile
-		closed.Origin, closed.Reason, closed.Lived = c.borrowedOrigin(), why, now-c.st.Opened
+		closed := SessionClosedInfo{Origin: c.borrowedOrigin(), Reason: why, Lived: now - c.st.Opened, Took: took}
+		closed.Err = errors.Join(c.saveErr, closeErr)
 		if r, ok := c.client.(exitReporter); ok {
 			closed.Exit = r.exit()
 		}
@@ -242,31 +267,34 @@ func (p *Pool) closeConn(c *conn) {
 const maxLeft = 64
 
 // close ends the connection, after BeforeClose.
-func (c *conn) close() error {
+func (c *conn) close() {
 	deadline := time.Now().Add(c.pool.opts.CloseTimeout)
-	err := c.beforeClose()
-	return errors.Join(err, c.safely("Client.Close", func() error {
-		if d, ok := c.client.(*defaultClient); ok {
-			return d.closeBy(deadline)
-		}
-		return c.client.Close()
-	}))
+	defer func() {
+		err := c.safely("Client.Close", func() error {
+			if d, ok := c.client.(*defaultClient); ok {
+				return d.closeBy(deadline)
+			}
+			return c.client.Close()
+		})
+		c.closeErr = publicError(c.server.redact, err)
+	}()
+	c.saveErr = c.beforeClose()
 }
 
 // beforeClose runs the caller's part of a close, if the server can take it.
 func (c *conn) beforeClose() error {
 	c.pool.mu.Lock()
 	why := CloseReason(c.st.Reason())
+	f, _ := c.st.Policy().Owner.(func(context.Context, *Session) error)
 	c.pool.mu.Unlock()
-	f := c.srv.Policy.BeforeClose
-	if f == nil || isClosed(c.lost) || why == ReasonWedged || c.current.UnderWay() {
+	if f == nil || !c.opened || isClosed(c.lost) || why == ReasonWedged || c.current.UnderWay() {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), c.pool.opts.CloseGrace)
 	defer cancel()
-	l := &Session{&lease{p: c.pool, c: c, scope: c.st.Key.Scope, ours: true}}
+	l := ownLease(c, c.st.Key.Scope)
 	defer l.Release()
-	return c.safely("Policy.BeforeClose", func() error { return f(ctx, l) })
+	return publicError(c.server.redact, c.safely("Policy.BeforeClose", func() error { return f(ctx, l) }))
 }
 
 // explainDeath replaces what Backoff knows of the death of c by what its client does.
@@ -300,27 +328,12 @@ func (p *Pool) dial(ctx context.Context, c *conn) (err error) {
 	case c.client == nil:
 		err = errors.New("Options.Dial returned no client")
 	default:
-		if err = p.greet(ctx, c); err != nil {
-			_ = c.safely("Client.Close", c.client.Close)
-		}
+		err = p.greet(ctx, c) // which leaves the close to closeConn
 	}
 	if err != nil {
-		c.client = nil
 		return p.startError(ctx, c, err)
 	}
 	return nil
-}
-
-// ownError is the error of a custom Dial, without secrets: a StartError is a copy, since
-// the original may be returned for another server too.
-func (c *conn) ownError(err error) error {
-	var start *StartError
-	if !errors.As(err, &start) {
-		return c.server.redact.Error(err)
-	}
-	own, secrets := *start, c.server.redact
-	own.Stderr, own.Stdout, own.Err = secrets.Text(own.Stderr), secrets.Text(own.Stdout), secrets.Error(own.Err)
-	return &own
 }
 
 // greet is what comes of a connect once there is a client.
@@ -335,11 +348,11 @@ func (p *Pool) greet(ctx context.Context, c *conn) error {
 	if err != nil || p.opts.AfterConnect == nil {
 		return err
 	}
-	l := &Session{&lease{p: p, c: c, scope: c.origin().Scope, ours: true}}
+	l := ownLease(c, c.origin().Scope)
+	defer l.Release()
 	err = c.safely("Options.AfterConnect", func() error { return p.opts.AfterConnect(ctx, l) })
-	l.Release()
-	if why := l.lease.why; err == nil && why != "" {
-		err = fmt.Errorf("its session was given up in Options.AfterConnect: %s", why)
+	if err == nil {
+		err = l.lending.handOver(ctx)
 	}
 	return c.server.redact.Error(err)
 }
@@ -359,17 +372,14 @@ func (p *Pool) startError(ctx context.Context, c *conn, err error) error {
 		start = &own
 	}
 	start.Server = c.label
-	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		start.Err = fmt.Errorf("no connection within %s", p.opts.ConnectTimeout)
+	if late := fmt.Errorf("no connection within %s", p.opts.ConnectTimeout); errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		if errors.Is(start.Err, context.DeadlineExceeded) {
+			start.Err = late
+		} else {
+			start.Err = fmt.Errorf("%w: %w", late, start.Err)
+		}
 	}
 	return start
-}
-
-// backoffChanged reports that a server is held off, tried or trusted.
-func (p *Pool) backoffChanged(a *poolstate.Action, state BackoffState) {
-	if p.trace.BackoffChanged != nil {
-		p.trace.BackoffChanged(context.Background(), BackoffChangedInfo{Origin{Server: a.Label}, state, a.Pause})
-	}
 }
 
 func isClosed(ch <-chan struct{}) bool {

@@ -2,6 +2,7 @@ package mcppool_test
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"runtime"
 	"slices"
@@ -217,4 +218,90 @@ func TestCheckThatSaysNoWithinABorrowClosesTheSession(t *testing.T) {
 	require.Zero(t, f.all()[0].served())
 	require.NoError(t, call(t.Context(), p, stdio, "s"))
 	require.Equal(t, 2, f.dialed(), "the next caller has a new session")
+}
+
+// isOver reports whether a session can't be used any more, as its holder sees it.
+func isOver(s *mcppool.Session) bool {
+	select {
+	case <-s.Done():
+		return true
+	default:
+		return false
+	}
+}
+
+func TestDoneAndErrTellTheHolderWhateverEndsHisBorrow(t *testing.T) {
+	for what, end := range map[string]struct {
+		by   func(p *mcppool.Pool, f *fakes, s *mcppool.Session)
+		want error
+	}{
+		"released":  {func(_ *mcppool.Pool, _ *fakes, s *mcppool.Session) { s.Release() }, mcppool.ErrReleased},
+		"discarded": {func(_ *mcppool.Pool, _ *fakes, s *mcppool.Session) { s.Discard() }, mcppool.ErrReleased},
+		"retired and released": {func(p *mcppool.Pool, _ *fakes, s *mcppool.Session) {
+			p.RetireServer(stdio)
+			s.Release()
+		}, mcppool.ErrReleased},
+		"closed": {func(p *mcppool.Pool, _ *fakes, s *mcppool.Session) { p.CloseServer(stdio) }, mcppool.ErrServerClosed},
+		"pool":   {func(p *mcppool.Pool, _ *fakes, s *mcppool.Session) { _ = p.Close() }, mcppool.ErrClosed},
+		"lost":   {func(_ *mcppool.Pool, f *fakes, s *mcppool.Session) { f.all()[0].die() }, mcppool.ErrSessionLost},
+		"a check": {func(_ *mcppool.Pool, _ *fakes, s *mcppool.Session) {
+			_, _ = s.CallTool(context.Background(), mcppool.Call{Tool: "t", Check: func() bool { return false }})
+		}, mcppool.ErrServerClosed},
+		"a timeout": {func(_ *mcppool.Pool, _ *fakes, s *mcppool.Session) {
+			ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
+			defer cancel()
+			_, _ = s.CallTool(ctx, mcppool.Call{Tool: "t"})
+		}, mcppool.ErrSessionLost},
+	} {
+		for _, watched := range []bool{true, false} {
+			t.Run(what, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					f := &fakes{call: slowCalls(time.Second)}
+					p := newPool(t, f, nil)
+					s, err := p.Acquire(t.Context(), stdio, mcppool.Borrow{Scope: "s"})
+					require.NoError(t, err)
+					defer s.Release()
+					if watched {
+						require.False(t, isOver(s))
+					}
+					require.NoError(t, s.Err())
+					end.by(p, f, s)
+					if watched {
+						synctest.Wait()
+					}
+					require.True(t, isOver(s))
+					require.ErrorIs(t, s.Err(), end.want)
+					_, err = s.CallTool(t.Context(), mcppool.Call{Tool: "t"})
+					require.ErrorIs(t, err, end.want)
+				})
+			})
+		}
+	}
+}
+
+func TestReleaseInterruptsNoCallThoughAnotherHasCostTheSession(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakes{call: slowCalls(time.Second)}
+		f.listCtx = func(ctx context.Context) error {
+			time.Sleep(time.Second)
+			if f.all()[0].closed() > 0 {
+				return errors.New("it was interrupted")
+			}
+			return ctx.Err()
+		}
+		p := newPool(t, f, nil)
+		s, err := p.Acquire(t.Context(), stdio, mcppool.Borrow{Scope: "s"})
+		require.NoError(t, err)
+		runs := after(func() error {
+			_, err := s.ListTools(context.Background())
+			return err
+		})
+		synctest.Wait()
+		_, err = s.CallTool(within(t, time.Millisecond), mcppool.Call{Tool: "given up"})
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		s.Release()
+		require.NoError(t, <-runs)
+		synctest.Wait()
+		require.Equal(t, []int{1}, f.closed())
+	})
 }

@@ -121,7 +121,7 @@ func (w *modelWorld) allowedLocked(rec *modelCall, err error) (ok, retry bool) {
 	case errors.Is(err, mcppool.ErrClosed):
 		return since(w.interruptAt) || !w.interruptAt.IsZero() && rec.sent == 0 && rec.lease == nil, true
 	case errors.Is(err, mcppool.ErrServerClosed):
-		return rec.closed || rec.saidNo || (rec.kind == stepPrewarm || rec.kind == stepList) && !h.closed.Before(rec.began) || rec.lease != nil && rec.lease.closed, false
+		return rec.closed || rec.saidNo || (rec.kind == stepPrewarm || rec.kind == stepList) && !h.closed.Before(rec.began) || rec.lease != nil && (rec.lease.closed || rec.lease.saidNo), false
 	case errors.Is(err, mcppool.ErrSessionLost):
 		return w.lostLocked(rec), rec.kind == stepCall
 	default:

@@ -342,6 +342,9 @@ func (w *modelWorld) toolCall(rec *modelCall) mcppool.Call {
 			defer w.mu.Unlock()
 			asked++
 			rec.saidNo = rec.saidNo || asked >= rec.plan.CheckNo
+			if rec.lease != nil {
+				rec.lease.saidNo = rec.lease.saidNo || rec.saidNo
+			}
 			return !rec.saidNo
 		}
 	}

@@ -24,6 +24,10 @@ const Version = "0.1.0"
 // Options are the settings of a pool. In every number and duration zero means
 // the default given with it, and a negative value means off or no limit where
 // that makes sense; [New] refuses it elsewhere. [New] copies them.
+//
+// Their funcs, as those of a [Policy] and of a custom client, may call the pool, but
+// must not wait for what waits for them: the end of the pool, and, but for Handlers, a
+// session of the same server. One that panics or ends its goroutine has failed.
 type Options struct {
 	// MaxSessions is how many sessions the pool keeps; default 32, negative no
 	// limit. Idle ones beyond it are closed, the least recently used first. A
@@ -340,8 +344,11 @@ func (o *Options) policyOf(srv *Server) poolstate.Policy {
 		Concurrent:  srv.Policy.Concurrent,
 		Processes:   srv.Policy.Processes,
 		Spares:      srv.Policy.Spares,
+		Bound:       srv.PrivateDir == DirPerScope,
 		Probe:       o.probes(srv),
 		IdleTimeout: orDefault(srv.Policy.IdleTimeout, o.IdleTimeout),
+		TermFirst:   srv.Policy.TermFirst,
+		Owner:       srv.Policy.BeforeClose, // which goes to no heap for it
 	}
 }
 

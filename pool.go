@@ -116,6 +116,9 @@ func (p *Pool) unlock() {
 	for i := range actions {
 		p.run(&actions[i])
 	}
+	for i := range actions { // last, since a hook may end this goroutine
+		p.report(&actions[i])
+	}
 }
 
 // prepareLocked does the part of an action that must not come after the next event.
@@ -159,6 +162,12 @@ func (p *Pool) run(a *poolstate.Action) {
 		case p.wake <- struct{}{}:
 		default: // it is about to look anyway
 		}
+	}
+}
+
+// report tells the trace what an event has come to.
+func (p *Pool) report(a *poolstate.Action) {
+	switch a.Do {
 	case poolstate.HoldOff:
 		p.backoffChanged(a, BackoffWaiting)
 	case poolstate.Try:
@@ -238,9 +247,9 @@ func (p *Pool) lend(ctx context.Context, srv *Server, want Borrow, op string, f 
 	if err != nil {
 		return wrap(op, srv, phaseQueue, err)
 	}
-	l := &Session{&lease{p: p, c: c, scope: want.Scope}}
+	l := &Session{&lending{p: p, c: c, scope: want.Scope}}
 	why := ReasonPanicked // unless f returns
-	defer func() { l.lease.end(why) }()
+	defer func() { l.lending.end(why) }()
 	err = f(ctx, l)
 	why = ""
 	return err

@@ -60,6 +60,24 @@ func TestFolderOfAScopeOutlivesItsProcessAndNotItsScope(t *testing.T) {
 	require.Eventually(t, func() bool { _, err := os.Stat(first); return os.IsNotExist(err) }, 10*time.Second, 5*time.Millisecond)
 }
 
+func TestAListingDecidesNothingAboutAFolder(t *testing.T) {
+	for _, lister := range []string{"", "a", "b"} {
+		p := realPool(t, &mcppool.Options{ScratchDir: filepath.Join(t.TempDir(), "scratch")})
+		srv := privateServer(t, mcppool.DirPerScope)
+		_, err := p.ListTools(t.Context(), srv, mcppool.Borrow{Scope: lister})
+		require.NoError(t, err)
+		dir := func() string { return say(t, p, srv, "a", "tmpdir", nil) }
+		first := dir()
+		profile := filepath.Join(first, "profile")
+		require.NoError(t, os.WriteFile(profile, nil, 0o600))
+		p.RetireServer(srv)
+		_, err = p.ListTools(t.Context(), srv, mcppool.Borrow{Scope: lister})
+		require.NoError(t, err)
+		require.Equal(t, first, dir())
+		require.FileExists(t, profile)
+	}
+}
+
 func TestFoldersOfAHostThatIsGoneAreRemovedByTheNext(t *testing.T) {
 	scratch := filepath.Join(t.TempDir(), "scratch")
 	gone := filepath.Join(scratch, "folders", "gone")

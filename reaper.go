@@ -103,8 +103,8 @@ func (p *Pool) checkHealth(ctx context.Context) {
 		}
 		slots <- struct{}{}
 		wg.Go(func() {
+			defer func() { <-slots }() // whatever the client does
 			p.checkOne(s, began)
-			<-slots
 		})
 	}
 	wg.Wait()
@@ -195,7 +195,13 @@ func (c *conn) beginProbeLocked() { c.doubt.Store(&doubt{over: make(chan struct{
 func (p *Pool) probe(c *conn) {
 	ctx, cancel := context.WithTimeout(p.life, p.opts.ProbeTimeout)
 	defer cancel()
-	err := c.safely("Client.Probe", func() error { return c.ask(ctx) })
+	err := errGoexit // unless the client returns
+	defer func() { p.probed(c, err) }()
+	err = c.safely("Client.Probe", func() error { return c.ask(ctx) })
+}
+
+// probed takes note of what came of a probe.
+func (p *Pool) probed(c *conn, err error) {
 	var wedged error
 	if err != nil {
 		wedged = c.lostError(errWedged) // which asks the client, and so not under the lock

@@ -83,8 +83,8 @@ type Policy struct {
 	AfterAbandon AbandonPolicy
 	// BeforeClose is called with each session before it is closed, for a server
 	// that loses what it wasn't told to save. Its ctx ends with the grace (see
-	// [Options.CloseGrace]), and its error is that of the close, which goes on.
-	// The Session is its own until it returns. It isn't called when the connection
+	// [Options.CloseGrace]); its error is in [SessionClosedInfo], and the close goes
+	// on. The Session is its own until it returns. It isn't called when the connection
 	// is lost, when the server doesn't answer, or when calls are under way that
 	// the close interrupts. Default: none.
 	BeforeClose func(context.Context, *Session) error
@@ -143,20 +143,18 @@ func (p *Pool) place(c *conn) (Server, error) {
 	return srv, err
 }
 
-// left removes what a session has besides its processes, and reports whether anything of
-// it is left, which closed then says.
-func (c *conn) left(closed *SessionClosedInfo) bool {
+// left removes what a session has besides its processes, whose close ended with err, and
+// reports whether anything of it is left, which the error then says.
+func (c *conn) left(err error) (error, bool) {
 	var processes *proc.LeftError
-	if errors.As(closed.Err, &processes) {
-		closed.Err = &LeftError{Server: c.label, PIDs: processes.Pids, Err: processes.Err}
-		return true // its folder goes with the pool
+	if errors.As(err, &processes) {
+		return &LeftError{Server: c.label, PIDs: processes.Pids, Err: processes.Err}, true // its folder goes with the pool
 	}
 	dir := c.dir.Load()
-	err := c.pool.dirs.Leave(dir)
-	if err != nil {
-		closed.Err = &LeftError{Server: c.label, Dir: dir.Path(), Err: err}
+	if left := c.pool.dirs.Leave(dir); left != nil {
+		return errors.Join(err, &LeftError{Server: c.label, Dir: dir.Path(), Err: left}), true
 	}
-	return err != nil
+	return err, false
 }
 
 // canSpare reports why a server has no spares.

@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"runtime"
-	"sync"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/mcppool/mcppool/internal/lease"
 	"github.com/mcppool/mcppool/internal/offers"
 	"github.com/mcppool/mcppool/internal/poolstate"
 )
@@ -28,107 +28,99 @@ type Borrow struct {
 // as it is held, nobody else's calls reach it, unless its server is Concurrent.
 // Its methods are safe for concurrent use; calls made at the same time go out at
 // the same time.
-type Session struct{ *lease }
+type Session struct{ *lending }
 
-// lease is what a Session holds. It doesn't refer to the Session, so that one
+// lending is what a Session holds. It doesn't refer to the Session, so that one
 // that is dropped without a release can be noticed.
-type lease struct {
+type lending struct {
 	p     *Pool
 	c     *conn
 	scope string // for which it was borrowed
-	ours  bool   // it is the pool's, for AfterConnect or BeforeClose: nobody has joined the session
+	// free is closed once nothing of it is under way. It is nil but for those of the
+	// pool, for AfterConnect and BeforeClose: nobody has joined the session for them.
+	free chan struct{}
 
-	mu      sync.Mutex // protects the fields below
-	ended   bool
-	given   bool        // back to the pool
-	running int         // requests under way
-	why     CloseReason // why the session must not serve others, if so
+	state lease.State
 }
 
-// errEnded is a misuse: the Session was kept beyond its borrow.
-var errEnded = errors.New("mcppool: Session used after it was given back")
+// ErrReleased is a misuse: a [Session] was used after it had been given back.
+var ErrReleased = errors.New("mcppool: Session used after it was given back")
 
 // newLease is a Session whose holder gives it back, or is found to have dropped it.
 func newLease(p *Pool, c *conn, scope string) *Session {
-	l := &Session{&lease{p: p, c: c, scope: scope}}
-	runtime.AddCleanup(l, (*lease).reclaim, l.lease)
+	l := &Session{&lending{p: p, c: c, scope: scope}}
+	runtime.AddCleanup(l, (*lending).reclaim, l.lending)
 	return l
+}
+
+// ownLease is a Session of the pool's.
+func ownLease(c *conn, scope string) *Session {
+	return &Session{&lending{p: c.pool, c: c, scope: scope, free: make(chan struct{})}}
+}
+
+// handOver waits until nothing of a lease of the pool's is under way, after which others
+// may use the session, and reports why they may not.
+func (l *lending) handOver(ctx context.Context) error {
+	l.end("")
+	select {
+	case <-l.free:
+	case <-ctx.Done():
+		return errors.New("a request of Options.AfterConnect is still under way")
+	}
+	if _, why := l.state.Err(); why != "" {
+		return errors.New("its session was given up in Options.AfterConnect: " + why)
+	}
+	return nil
 }
 
 // Release gives the session back; its state is kept for the next borrower. If methods
 // still run, the last of them to return gives it back. Further calls do nothing.
 func (l *Session) Release() {
-	l.lease.end("")
+	l.lending.end("")
 	runtime.KeepAlive(l) // until then it isn't dropped
 }
 
-// Discard gives the session back to be closed, since its state is in doubt. It is
-// otherwise like Release.
+// Discard gives the session back to be closed, since its state is in doubt: methods that
+// still run fail with [ErrSessionLost]. Further calls do nothing.
 func (l *Session) Discard() {
-	l.lease.end(ReasonDiscarded)
+	l.lending.end(ReasonDiscarded)
 	runtime.KeepAlive(l)
 }
 
 // reclaim ends a lease that was dropped.
-func (l *lease) reclaim() {
-	l.end(ReasonLeaked)
-}
+func (l *lending) reclaim() { l.giveBack(l.state.Drop(string(ReasonLeaked), ErrReleased)) }
 
-// end gives the session back, once: at once when it serves nobody else, whose close
-// ends what is under way, and otherwise when the last request has ended, which must not
-// overlap the next borrower's.
-func (l *lease) end(why CloseReason) {
-	l.mu.Lock()
-	if l.ended {
-		l.mu.Unlock()
-		return
-	}
-	l.ended = true
-	if l.why == "" || why == ReasonLeaked {
-		l.why = why
-	}
-	now := l.running == 0 || l.why != ""
-	l.given, why = now, l.why
-	l.mu.Unlock()
-	if now {
-		l.giveBack(why)
-	}
-}
+// end ends the lease, for the session to be closed if there is a reason.
+func (l *lending) end(why CloseReason) { l.giveBack(l.state.End(string(why), ErrReleased)) }
 
 // finish ends a request within the borrow.
-func (l *lease) finish() {
-	l.mu.Lock()
-	l.running--
-	now := l.ended && l.running == 0 && !l.given
-	l.given = l.given || now
-	why := l.why
-	l.mu.Unlock()
-	if now {
-		l.giveBack(why)
-	}
-}
+func (l *lending) finish() { l.giveBack(l.state.Finish()) }
 
-// giveBack is the end of a lease.
-func (l *lease) giveBack(why CloseReason) {
-	if l.ours {
-		return
+// giveBack gives the session back, if that is to be now.
+func (l *lending) giveBack(now bool, why string) {
+	switch {
+	case !now:
+	case l.free != nil:
+		close(l.free)
+	default:
+		l.p.mu.Lock()
+		l.p.leaveLocked(l.c, CloseReason(why))
+		l.p.unlock()
+		l.p.released(context.Background(), l.c, CloseReason(why))
 	}
-	l.p.mu.Lock()
-	l.p.leaveLocked(l.c, why)
-	l.p.unlock()
-	l.p.released(context.Background(), l.c, why)
 }
 
 // ID names the session in logs and [Pool.Sessions]. It is never used again.
 func (l *Session) ID() string { return l.c.id }
 
-// Done is closed when the session can't be used any more: it was closed under its
-// holder, by [Pool.CloseServer] and its like, or its connection was lost.
-func (l *Session) Done() <-chan struct{} { return l.c.over() }
+// Done is closed when the holder can't use the session any more: it was closed under
+// him, by [Pool.CloseServer] and its like, its connection was lost, a call of his cost
+// it, or he has given it back.
+func (l *Session) Done() <-chan struct{} { return l.state.Done(l.watch) }
 
-// Err says why, after Done: [ErrServerClosed], [ErrClosed], or a [*SessionLostError].
-// It is nil as long as the session can be used.
-func (l *Session) Err() error { return l.c.whyOver() }
+// Err says why, after Done: [ErrServerClosed], [ErrClosed], a [*SessionLostError], or
+// [ErrReleased]. It is nil as long as the session can be used.
+func (l *Session) Err() error { return l.lending.err() }
 
 // CallTool calls a tool within the borrow, whose scope the call's is if it has one:
 // another is a [*ConfigError]. Errors are those of [Pool.CallTool]; after one that
@@ -145,7 +137,7 @@ func (l *Session) CallTool(ctx context.Context, call Call) (*mcp.CallToolResult,
 	if err = l.begin(ctx); err == nil {
 		defer l.finish()
 		if err = ask(call.Check); err != nil {
-			l.spoil(ReasonServerClosed)
+			l.state.Spoil(string(ReasonServerClosed), ErrServerClosed)
 		}
 	}
 	if err != nil {
@@ -157,7 +149,7 @@ func (l *Session) CallTool(ctx context.Context, call Call) (*mcp.CallToolResult,
 		l.p.mu.Lock()
 		l.p.countLocked(l.c, done.how)
 		l.p.mu.Unlock()
-		l.spoil(done.why)
+		l.spent(done)
 	}()
 	var res *mcp.CallToolResult
 	res, err, done = l.c.call(ctx, &req, &call)
@@ -178,50 +170,77 @@ func (l *Session) run(ctx context.Context, op string, request func() error) erro
 		return nil
 	}
 	err, done := l.c.end(ctx, op, err)
-	l.spoil(done.why)
+	l.spent(done)
 	return err
 }
 
-// spoil notes why the session must not serve others, if so.
-func (l *lease) spoil(why CloseReason) {
-	if why == "" {
-		return
+// spent notes what a request has cost.
+func (l *lending) spent(done callEnd) {
+	switch {
+	case done.why == "":
+	case done.how == outcomeClosed:
+		l.state.Spoil(string(done.why), ErrServerClosed)
+	default:
+		l.state.Spoil(string(done.why), nil)
 	}
-	l.mu.Lock()
-	l.why = why
-	l.mu.Unlock()
 }
 
 // begin reports whether a request may be made: the lease is held, and the session
 // answers. When it may, finish follows.
-func (l *lease) begin(ctx context.Context) error {
-	l.mu.Lock()
-	ended, why := l.ended, l.why
-	if !ended {
-		l.running++
+func (l *lending) begin(ctx context.Context) error {
+	if !l.state.Begin() {
+		return ErrReleased
 	}
-	l.mu.Unlock()
-	if ended {
-		return errEnded
+	err := l.err()
+	switch {
+	case err != nil:
+	case ctx.Err() != nil:
+		err = ctx.Err()
+	default:
+		err = l.c.awaitAnswer(ctx) // the lease is of this session: another one wouldn't do
 	}
-	err := l.usable(ctx, why)
 	if err != nil {
 		l.finish()
 	}
 	return err
 }
 
-func (l *lease) usable(ctx context.Context, why CloseReason) error {
-	switch {
-	case l.c.st.Cause() != nil && !l.ours:
-		return l.c.st.Cause()
-	case why != "", isClosed(l.c.lost):
+// err is why the session can't be used by the holder; nil when it can.
+func (l *lending) err() error {
+	switch err, why := l.state.Err(); {
+	case err != nil:
+		return err
+	case why != "":
 		return l.c.lostError(nil)
-	case ctx.Err() != nil:
-		return ctx.Err()
+	case l.free != nil && !isClosed(l.c.lost):
+		return nil // a kill waits for BeforeClose
 	default:
-		return l.c.awaitAnswer(ctx) // the lease is of this session: another one wouldn't do
+		return l.c.whyOver()
 	}
+}
+
+// watch sees to it that the lease is over when the session is lost or killed, and
+// reports whether that is still to come.
+func (l *lending) watch(over <-chan struct{}) bool {
+	killed := l.c.st.Killed()
+	if l.free != nil {
+		killed = nil // see err
+	}
+	l.p.mu.Lock()
+	defer l.p.mu.Unlock()
+	if l.c.st.Status() == poolstate.Closed || isClosed(killed) || isClosed(l.c.lost) {
+		return false
+	}
+	l.p.wg.Go(func() {
+		select {
+		case <-over:
+		case <-killed:
+			l.state.Over()
+		case <-l.c.lost:
+			l.state.Over()
+		}
+	})
+	return true
 }
 
 // whileAlive is a ctx that also ends when c is killed or lost, with the reason as its
@@ -256,28 +275,6 @@ func (c *conn) whyOver() error {
 	default:
 		return nil
 	}
-}
-
-// over is closed when c is killed or lost.
-func (c *conn) over() <-chan struct{} {
-	c.watch.Do(func() {
-		c.ended = make(chan struct{})
-		c.pool.mu.Lock()
-		defer c.pool.mu.Unlock()
-		if c.st.Status() == poolstate.Closed { // and the pool may be waiting for its goroutines already
-			close(c.ended)
-			return
-		}
-		c.pool.wg.Go(func() {
-			select {
-			case <-c.st.Killed():
-			case <-c.lost:
-			case <-c.gone:
-			}
-			close(c.ended)
-		})
-	})
-	return c.ended
 }
 
 // Info is what the server said of itself when it connected, in the form that

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/mcppool/mcppool/internal/pages"
 )
 
 // ToolList is the tools that a server lists.
@@ -79,9 +81,10 @@ func (p *Pool) ToolList(ctx context.Context, srv Server, want Borrow) (*ToolList
 	switch why = done.why; why {
 	case ReasonTimeout, ReasonCancelled:
 		if !p.visited(c) {
-			// The state that others left in it is as it was, if the server lives.
-			why = ""
-			c.doubtIt()
+			why = "" // the state that others left in it is as it was, if the server lives
+			if _, cheap := c.client.(Prober); cheap && ctx.Err() == nil {
+				c.doubtIt()
+			}
 		}
 	}
 	return nil, err
@@ -99,7 +102,7 @@ func (p *Pool) visited(c *conn) bool {
 func (p *Pool) endVisit(ctx context.Context, c *conn, why CloseReason) {
 	p.mu.Lock()
 	from := c.borrowedOrigin() // as a spare it may be somebody's once it is given back
-	p.state.LeaveVisit(c.st, reason(why), p.now())
+	p.state.LeaveVisit(c.st, nil, reason(why), p.now())
 	p.unlock()
 	if p.trace.SessionReleased != nil {
 		p.trace.SessionReleased(ctx, SessionReleasedInfo{from, why})
@@ -122,32 +125,17 @@ func (l *Session) ToolList(ctx context.Context) (list *ToolList, err error) {
 
 // toolList follows the pages of tools/list.
 func (c *conn) toolList(ctx context.Context) (*ToolList, error) {
-	var (
-		list ToolList
-		req  mcp.ListToolsRequest
-		seen = map[mcp.Cursor]bool{"": true}
-	)
-	for {
-		next, err := c.toolPage(ctx, req, &list)
-		if err != nil {
-			return nil, err
-		}
-		if next == "" {
-			return &list, nil
-		}
-		if seen[next] {
-			return nil, fmt.Errorf("tools/list gave the same cursor again after %d tools", len(list.Tools))
-		}
-		if len(seen) >= maxToolPages {
-			return nil, fmt.Errorf("tools/list has no end after %d pages and %d tools", len(seen), len(list.Tools))
-		}
-		seen[next] = true
-		req.Params.Cursor = next
+	var list ToolList
+	err := pages.Follow("tools/list", func(cursor mcp.Cursor) (mcp.Cursor, error) {
+		var req mcp.ListToolsRequest
+		req.Params.Cursor = cursor
+		return c.toolPage(ctx, req, &list)
+	}, func() int { return len(list.Tools) })
+	if err != nil {
+		return nil, err
 	}
+	return &list, nil
 }
-
-// maxToolPages bounds a list of tools whose cursors always move on.
-const maxToolPages = 1000
 
 // toolPage adds a page to list and returns the cursor of the next one.
 func (c *conn) toolPage(ctx context.Context, req mcp.ListToolsRequest, list *ToolList) (next mcp.Cursor, err error) {

@@ -109,6 +109,42 @@ func TestAListingThatIsGivenUpCostsNobodyItsState(t *testing.T) {
 	})
 }
 
+func TestAListersCheckThatSaysNoCostsNobodyElseASession(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakes{}
+		p := newPool(t, f, nil)
+		require.NoError(t, call(t.Context(), p, stdio, "alice"))
+		no := func() bool { return false }
+		for _, scope := range []string{"", "bob"} {
+			_, err := p.ListTools(t.Context(), stdio, mcppool.Borrow{Scope: scope, Check: no})
+			require.ErrorIs(t, err, mcppool.ErrServerClosed)
+			synctest.Wait()
+			require.Equal(t, []int{0}, f.closed())
+		}
+		p.CloseScope("alice")
+		_, err := p.ListTools(t.Context(), stdio, mcppool.Borrow{Scope: "bob", Check: no})
+		require.ErrorIs(t, err, mcppool.ErrServerClosed)
+		synctest.Wait()
+		require.Zero(t, p.Stats().Open, "what was begun for the listing is of no use")
+	})
+}
+
+// Whether a server answers a list of tools soon says little of whether it lives.
+func TestAnImpatientListerCostsNobodyElseASession(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &fakes{listCtx: func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }}
+		p := newPool(t, f, nil)
+		require.NoError(t, call(t.Context(), p, stdio, "alice"))
+		for _, patience := range []time.Duration{time.Millisecond, time.Hour} {
+			_, err := p.ListTools(within(t, patience), stdio, mcppool.Borrow{Scope: "bob"})
+			require.Error(t, err)
+			time.Sleep(time.Minute)
+			require.NoError(t, call(t.Context(), p, stdio, "alice"))
+		}
+		require.Equal(t, 1, f.dialed())
+	})
+}
+
 func TestAServerThatDoesNotListKeepsCallsWaitingForABoundedTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fakes{listCtx: func(ctx context.Context) error {

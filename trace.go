@@ -8,6 +8,9 @@ import (
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/mcppool/mcppool/internal/hook"
+	"github.com/mcppool/mcppool/internal/poolstate"
 )
 
 // Trace is called with what a pool does, while it does it. Each func may be nil.
@@ -205,69 +208,45 @@ func MergeTraces(traces ...*Trace) *Trace {
 
 // join makes t call u as well.
 func (t *Trace) join(u *Trace) {
-	join(&t.WaitBegin, u.WaitBegin)
-	join(&t.WaitEnd, u.WaitEnd)
-	join(&t.ConnectBegin, u.ConnectBegin)
-	join(&t.ProcessStarted, u.ProcessStarted)
-	join(&t.ConnectEnd, u.ConnectEnd)
-	join(&t.CallBegin, u.CallBegin)
-	join(&t.CallEnd, u.CallEnd)
-	join(&t.SessionOpened, u.SessionOpened)
-	join(&t.SessionClosed, u.SessionClosed)
-	join(&t.SessionBorrowed, u.SessionBorrowed)
-	join(&t.SessionReleased, u.SessionReleased)
-	join(&t.SessionReplaced, u.SessionReplaced)
-	join(&t.BackoffChanged, u.BackoffChanged)
-	join(&t.Junk, u.Junk)
-	join(&t.Stderr, u.Stderr)
-	join(&t.Panicked, u.Panicked)
-}
-
-func join[T any](f *func(context.Context, T), g func(context.Context, T)) {
-	first := *f
-	switch {
-	case g == nil:
-	case first == nil:
-		*f = g
-	default:
-		*f = func(ctx context.Context, info T) { first(ctx, info); g(ctx, info) }
-	}
+	hook.Join(&t.WaitBegin, u.WaitBegin)
+	hook.Join(&t.WaitEnd, u.WaitEnd)
+	hook.Join(&t.ConnectBegin, u.ConnectBegin)
+	hook.Join(&t.ProcessStarted, u.ProcessStarted)
+	hook.Join(&t.ConnectEnd, u.ConnectEnd)
+	hook.Join(&t.CallBegin, u.CallBegin)
+	hook.Join(&t.CallEnd, u.CallEnd)
+	hook.Join(&t.SessionOpened, u.SessionOpened)
+	hook.Join(&t.SessionClosed, u.SessionClosed)
+	hook.Join(&t.SessionBorrowed, u.SessionBorrowed)
+	hook.Join(&t.SessionReleased, u.SessionReleased)
+	hook.Join(&t.SessionReplaced, u.SessionReplaced)
+	hook.Join(&t.BackoffChanged, u.BackoffChanged)
+	hook.Join(&t.Junk, u.Junk)
+	hook.Join(&t.Stderr, u.Stderr)
+	hook.Join(&t.Panicked, u.Panicked)
 }
 
 // guarded returns a Trace whose funcs don't panic: a panic of one of t's is reported
 // to panicked. A func that is nil stays so, which spares what it would be called with.
 func (t *Trace) guarded(panicked func(name string, v any)) *Trace {
 	g := *t
-	guard(&g.WaitBegin, "Trace.WaitBegin", panicked)
-	guard(&g.WaitEnd, "Trace.WaitEnd", panicked)
-	guard(&g.ConnectBegin, "Trace.ConnectBegin", panicked)
-	guard(&g.ProcessStarted, "Trace.ProcessStarted", panicked)
-	guard(&g.ConnectEnd, "Trace.ConnectEnd", panicked)
-	guard(&g.CallBegin, "Trace.CallBegin", panicked)
-	guard(&g.CallEnd, "Trace.CallEnd", panicked)
-	guard(&g.SessionOpened, "Trace.SessionOpened", panicked)
-	guard(&g.SessionClosed, "Trace.SessionClosed", panicked)
-	guard(&g.SessionBorrowed, "Trace.SessionBorrowed", panicked)
-	guard(&g.SessionReleased, "Trace.SessionReleased", panicked)
-	guard(&g.SessionReplaced, "Trace.SessionReplaced", panicked)
-	guard(&g.BackoffChanged, "Trace.BackoffChanged", panicked)
-	guard(&g.Junk, "Trace.Junk", panicked)
-	guard(&g.Stderr, "Trace.Stderr", panicked)
-	guard(&g.Panicked, "", func(string, any) {}) // there is nobody left to report it to
+	hook.Guard(&g.WaitBegin, "Trace.WaitBegin", panicked)
+	hook.Guard(&g.WaitEnd, "Trace.WaitEnd", panicked)
+	hook.Guard(&g.ConnectBegin, "Trace.ConnectBegin", panicked)
+	hook.Guard(&g.ProcessStarted, "Trace.ProcessStarted", panicked)
+	hook.Guard(&g.ConnectEnd, "Trace.ConnectEnd", panicked)
+	hook.Guard(&g.CallBegin, "Trace.CallBegin", panicked)
+	hook.Guard(&g.CallEnd, "Trace.CallEnd", panicked)
+	hook.Guard(&g.SessionOpened, "Trace.SessionOpened", panicked)
+	hook.Guard(&g.SessionClosed, "Trace.SessionClosed", panicked)
+	hook.Guard(&g.SessionBorrowed, "Trace.SessionBorrowed", panicked)
+	hook.Guard(&g.SessionReleased, "Trace.SessionReleased", panicked)
+	hook.Guard(&g.SessionReplaced, "Trace.SessionReplaced", panicked)
+	hook.Guard(&g.BackoffChanged, "Trace.BackoffChanged", panicked)
+	hook.Guard(&g.Junk, "Trace.Junk", panicked)
+	hook.Guard(&g.Stderr, "Trace.Stderr", panicked)
+	hook.Guard(&g.Panicked, "", func(string, any) {}) // there is nobody left to report it to
 	return &g
-}
-
-func guard[T any](f *func(context.Context, T), name string, panicked func(name string, v any)) {
-	if g := *f; g != nil {
-		*f = func(ctx context.Context, info T) {
-			defer func() {
-				if v := recover(); v != nil {
-					panicked(name, v)
-				}
-			}()
-			g(ctx, info)
-		}
-	}
 }
 
 // traceOf is what a pool with these options reports to.
@@ -281,6 +260,28 @@ func (p *Pool) traceOf(o *Options) Trace {
 		all.join(o.Trace.guarded(panicked))
 	}
 	return all
+}
+
+// released reports that a session was given back; why isn't empty when it serves
+// nobody else.
+func (p *Pool) released(ctx context.Context, c *conn, why CloseReason) {
+	if p.trace.SessionReleased != nil {
+		p.trace.SessionReleased(ctx, SessionReleasedInfo{c.borrowedOrigin(), why})
+	}
+}
+
+// replaced reports that a caller leaves a session for another.
+func (p *Pool) replaced(ctx context.Context, old *conn, why CloseReason) {
+	if p.trace.SessionReplaced != nil {
+		p.trace.SessionReplaced(ctx, SessionReplacedInfo{old.origin(), why})
+	}
+}
+
+// backoffChanged reports that a server is held off, tried or trusted.
+func (p *Pool) backoffChanged(a *poolstate.Action, state BackoffState) {
+	if p.trace.BackoffChanged != nil {
+		p.trace.BackoffChanged(context.Background(), BackoffChangedInfo{Origin{Server: a.Label}, state, a.Pause})
+	}
 }
 
 // panicked reports a panic of one of the caller's funcs.

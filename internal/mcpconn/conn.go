@@ -50,7 +50,7 @@ type Config struct {
 	MaxMessageSize int                   // in bytes; zero or less: 64 MiB
 	CloseTimeout   time.Duration         // zero: 10 s
 	Grace          time.Duration         // see proc.Config; zero: half of CloseTimeout
-	TermFirst      bool                  // see proc.Config
+	TermFirst      func() bool           // see proc.Config
 	Prepare        func(*exec.Cmd) error // see proc.Config; called before each start
 	Traffic        *Traffic              // counts the bytes; nil for none
 
@@ -277,7 +277,7 @@ func (c *Conn) closeChild(deadline time.Time) error {
 		return c.child.CloseBy(deadline)
 	}
 	grace := cmp.Or(c.cfg.Grace, time.Until(deadline)/2)
-	if c.cfg.TermFirst {
+	if c.cfg.TermFirst != nil && c.cfg.TermFirst() {
 		grace = 0
 	}
 	err, left := c.box.Close(deadline, grace, c.child.CloseBy)

@@ -130,7 +130,7 @@ func TestHowAProcessIsPreparedAndEndedIsUpToTheConfig(t *testing.T) {
 	}
 	for name, set := range map[string]func(*mcpconn.Config){
 		"a short grace":          func(cfg *mcpconn.Config) { cfg.Grace = time.Millisecond },
-		"SIGTERM before the end": func(cfg *mcpconn.Config) { cfg.TermFirst = true },
+		"SIGTERM before the end": func(cfg *mcpconn.Config) { cfg.TermFirst = func() bool { return true } },
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := hostileServer(t, "ignoreeof")

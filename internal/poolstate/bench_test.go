@@ -69,7 +69,7 @@ func BenchmarkEvent(b *testing.B) {
 			st, _ := big(b, n, poolstate.Limits{})
 			for b.Loop() {
 				s, _, _ := st.Join(&poolstate.Want{Policy: hour, Any: true}, now)
-				st.LeaveVisit(s, "", now)
+				st.LeaveVisit(s, nil, "", now)
 				st.Actions()
 			}
 		})

@@ -28,7 +28,12 @@ func (st *State) Connected(s *Session, lost <-chan struct{}, now Moment) (wanted
 	case s.linked:
 		st.trim(s, now)
 	}
-	s.turns.Open()
+	if s.doubted {
+		st.probe(s)
+		st.act(Probe, s)
+	} else {
+		s.turns.Open()
+	}
 	st.Lost(s, now) // which may have been called too early
 	return true
 }

@@ -7,8 +7,10 @@ package poolstate
 
 // Doubt has s asked whether it answers; the outcome is [State.Answered],
 // [State.Wedged] or [State.Lost]. It reports whether the action Probe follows: a session
-// that is asked already isn't asked twice, and one that nobody else will use not at all.
+// that is asked already isn't asked twice, one that nobody else will use not at all, and
+// one whose connect is under way after that.
 func (st *State) Doubt(s *Session) bool {
+	s.doubted = s.doubted || s.status == Connecting
 	if s.status != Live || s.Lost() || !s.linked && s.inFlight < 2 {
 		return false
 	}

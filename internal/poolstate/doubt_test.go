@@ -69,6 +69,22 @@ func TestWedgedSessionIsEndedUnderThoseWhoShareIt(t *testing.T) {
 	})
 }
 
+func TestDoubtDuringAConnectIsLaidToRestBeforeAnybodysTurn(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := newWorld(t, poolstate.Config{}, poolstate.Limits{})
+		b, err := w.join(rapid.SampledFrom([]int{0, 1, 3, 4}).Draw(t, "server"), "a")
+		require.NoError(t, err)
+		require.False(t, w.st.Doubt(b.s), "it isn't there yet")
+		w.connected(b.s, nil)
+		require.False(t, b.mayCall())
+		require.Equal(t, []*poolstate.Session{b.s}, w.probing)
+		answers := rapid.Bool().Draw(t, "answers")
+		w.probed(b.s, answers)
+		require.Equal(t, answers, b.mayCall())
+		w.drain()
+	})
+}
+
 func TestSessionInDoubtIsChosenLast(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(t, poolstate.Config{}, poolstate.Limits{})

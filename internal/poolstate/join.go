@@ -207,7 +207,7 @@ func (st *State) assign(s *Session, w *Want) {
 	switch {
 	case w.Remote, s.Key.Scope == "" && !w.Shared:
 		s.oneShot = true
-		s.setVisited(w.Any && !w.Remote)
+		s.setVisited(w.Any && !w.Remote && !w.Bound)
 		return
 	case s.shared:
 		s.Group.shared = append(s.Group.shared, s)

@@ -9,12 +9,12 @@ func (st *State) Leave(s *Session, place *Place, why Reason, now Moment) {
 }
 
 // LeaveVisit is Leave for a visitor, which is no use of what somebody has used.
-func (st *State) LeaveVisit(s *Session, why Reason, now Moment) {
+func (st *State) LeaveVisit(s *Session, place *Place, why Reason, now Moment) {
 	used := now
 	if s.idle.Used != 0 && why == "" {
 		used = s.idle.Used
 	}
-	st.leave(s, nil, why, now, used)
+	st.leave(s, place, why, now, used)
 }
 
 func (st *State) leave(s *Session, place *Place, why Reason, now, used Moment) {

@@ -49,8 +49,12 @@ type Policy struct {
 	Concurrent  bool // the calls of a shared session overlap
 	Processes   int  // sessions of a shared server; 0 is 1
 	Spares      int
+	Bound       bool          // a session belongs to its scope, or to one caller, from its start on: none is a spare
 	Probe       bool          // a session of which a call was given up is kept, and probed
 	IdleTimeout time.Duration // 0 or less: never
+
+	TermFirst bool // the owner's, as the next is
+	Owner     any
 }
 
 // Want is what a caller asks for.
@@ -65,7 +69,7 @@ type Want struct {
 
 // key is under which the sessions of w are found.
 func (w *Want) key() Key {
-	if w.Shared || w.Any {
+	if w.Shared || w.Any && !w.Bound {
 		return Key{Server: w.Server}
 	}
 	return w.Key

@@ -130,6 +130,9 @@ func (s *Session) Probed() bool { return s.policy.Probe }
 
 // The methods below are under the owner's lock.
 
+// Policy is how the session is kept: as the call said that it serves.
+func (s *Session) Policy() Policy { return s.policy }
+
 // Status returns how far the session has come.
 func (s *Session) Status() Status { return s.status }
 

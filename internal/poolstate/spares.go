@@ -1,6 +1,9 @@
 package poolstate
 
-import "slices"
+import (
+	"errors"
+	"slices"
+)
 
 // Spares are sessions that are connected, or connecting, before anybody needs them, and
 // that no scope has touched. One is handed to one scope, or one one-shot call, once.
@@ -29,9 +32,15 @@ func (st *State) Prewarm(w *Want, n int, now Moment) (connecting []*Session, err
 	return connecting, nil
 }
 
+// errBound is a bug of who asks; what the State asks for itself goes without.
+var errBound = errors.New("a server whose sessions belong to a scope from their start has no spares")
+
 // beginSpare makes a spare and begins its connect. It fails when the server is held
 // off, or a limit is reached.
 func (st *State) beginSpare(w *Want, now Moment) (*Session, error) {
+	if w.Bound {
+		return nil, errBound
+	}
 	if err := st.heldOff(w, now); err != nil {
 		return nil, err
 	}

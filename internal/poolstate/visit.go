@@ -3,7 +3,8 @@ package poolstate
 // A visitor asks a server what touches no state, such as which tools it has, so that
 // any session will do: that of its scope, a spare, one of another scope between two
 // calls. A session that has to be begun for a visit is nobody's: whoever calls the
-// server while it connects adopts it, and else it is kept as a spare.
+// server while it connects adopts it, and else it is kept as a spare. Of a server whose
+// sessions are Bound it is the visitor's scope's, or without one ends with the visit.
 
 // host returns the session that a visitor is sent to; nil when there is none but maybe
 // a spare.

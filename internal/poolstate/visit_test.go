@@ -132,6 +132,33 @@ func TestAVisitorWhoseSessionIsInDoubtLeavesNoSpare(t *testing.T) {
 	})
 }
 
+func TestASessionBegunForAVisitorOfABoundServerIsItsScopesFromTheStart(t *testing.T) {
+	inWorld(t, poolstate.Limits{}, func(t *rapid.T, w *world) {
+		v, err := w.visit(6, "a")
+		require.NoError(t, err)
+		b, err := w.join(6, "b")
+		require.NoError(t, err)
+		require.NotSame(t, v.s, b.s)
+		a, err := w.join(6, "a")
+		require.NoError(t, err)
+		require.Same(t, v.s, a.s)
+
+		alone, err := w.visit(6, "")
+		require.NoError(t, err)
+		require.Contains(t, []*poolstate.Session{a.s, b.s}, alone.s, "any session will do")
+	})
+	inWorld(t, poolstate.Limits{}, func(t *rapid.T, w *world) {
+		v, err := w.visit(6, "")
+		require.NoError(t, err)
+		a, err := w.join(6, "a")
+		require.NoError(t, err)
+		require.NotSame(t, v.s, a.s)
+		w.connected(v.s, nil)
+		w.leave(v, "")
+		require.Equal(t, poolstate.Closing, v.s.Status(), "it was for the listing alone")
+	})
+}
+
 func TestNoSessionIsBegunTwiceForOneRemoteVisit(t *testing.T) {
 	inWorld(t, poolstate.Limits{}, func(t *rapid.T, w *world) {
 		v, err := w.visit(5, "a")

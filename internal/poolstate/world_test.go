@@ -49,7 +49,8 @@ type world struct {
 	joins      int
 	refused    []error // what callers were told that had joined
 	policies   []poolstate.Policy
-	sleepy     bool // callers that are called look at it only when told to
+	keys       map[*poolstate.Session]poolstate.Key // of the bound ones, as they were begun
+	sleepy     bool                                 // callers that are called look at it only when told to
 }
 
 func newWorld(t *rapid.T, cfg poolstate.Config, limits poolstate.Limits) *world {
@@ -61,7 +62,8 @@ func newWorld(t *rapid.T, cfg poolstate.Config, limits poolstate.Limits) *world 
 		{Shared: true, IdleTimeout: time.Second},
 		{Spares: 1},
 		{Remote: true},
-	}}
+		{Bound: true, Spares: 1},
+	}, keys: map[*poolstate.Session]poolstate.Key{}}
 }
 
 // want is what a caller asks of one of the servers.
@@ -92,10 +94,28 @@ func (w *world) done() {
 	if err := w.st.Check(); err != nil {
 		w.t.Fatalf("at %s: %v", w.now, err)
 	}
+	w.checkBound()
 	for _, b := range w.borrows {
 		if !w.sleepy && b.called() {
 			w.look(b) // and whoever that wakes
 			return
+		}
+	}
+}
+
+// checkBound sees to it that what belongs to a scope from its start never becomes
+// another's.
+func (w *world) checkBound() {
+	for s := range w.st.All {
+		if !s.Policy().Bound {
+			continue
+		}
+		key, known := w.keys[s]
+		switch {
+		case !known:
+			w.keys[s] = s.Key
+		case key != s.Key, s.Spare(), s.Visited():
+			w.t.Fatalf("at %s: a bound session of %q is %q's", w.now, key.Scope, s.Key.Scope)
 		}
 	}
 }
@@ -281,7 +301,7 @@ func (w *world) step(server int, scope string) {
 		w.done()
 	case 16:
 		if len(w.borrows) > 0 {
-			if b := pick(t, "doubt", w.borrows); b.mayCall() {
+			if b := pick(t, "doubt", w.borrows); b.mayCall() || b.s.Status() == poolstate.Connecting {
 				w.st.Doubt(b.s)
 				w.done()
 			}

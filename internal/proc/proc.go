@@ -71,10 +71,10 @@ type Config struct {
 	// Stop has before it kills is the most.
 	Grace time.Duration
 
-	// TermFirst has Stop begin with SIGTERM (Windows: CTRL_BREAK) and end the
-	// input as its second step. It is for programs that save their state when
+	// TermFirst, if it isn't nil, is asked by Stop whether to begin with SIGTERM
+	// (Windows: CTRL_BREAK) and end the input as the second step. It is for programs that save their state when
 	// they are terminated and not when their input ends.
-	TermFirst bool
+	TermFirst func() bool
 
 	// OnExit, if it isn't nil, is called once, right after Exited is closed, on
 	// the goroutine that sees to the end of the tree: it must not block. It may

@@ -35,7 +35,7 @@ func (p *Process) Stop(timeout time.Duration) error {
 	p.request()
 	p.tree.look()
 	first, second := p.closeInput, p.terminate
-	if p.cfg.TermFirst {
+	if p.cfg.TermFirst != nil && p.cfg.TermFirst() {
 		first, second = second, first
 	}
 	grace, rest := stopPhases(timeout, p.cfg.Grace)

@@ -42,7 +42,7 @@ func TestProgramThatSavesItsStateOnSigtermCanGetThatFirst(t *testing.T) {
 	requireSigterm(t)
 	for _, termFirst := range []bool{false, true} {
 		cfg := selfConfig(t, "saves-on-sigterm")
-		cfg.TermFirst = termFirst
+		cfg.TermFirst = func() bool { return termFirst }
 		p := start(t, cfg)
 		require.Equal(t, "ready\n", readLine(t, p))
 		drain(p)
@@ -58,7 +58,7 @@ func TestProgramThatSavesItsStateOnSigtermCanGetThatFirst(t *testing.T) {
 func TestProgramThatOutlivesAFirstSigtermHasTheEndOfItsInputToo(t *testing.T) {
 	requireSigterm(t)
 	cfg := selfConfig(t, "sigterm-then-eof")
-	cfg.TermFirst, cfg.Grace = true, 20*time.Millisecond
+	cfg.TermFirst, cfg.Grace = func() bool { return true }, 20*time.Millisecond
 	p := start(t, cfg)
 	require.Equal(t, "ready\n", readLine(t, p))
 	drain(p)

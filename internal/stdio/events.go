@@ -129,12 +129,20 @@ func (q *eventQueue) removeLocked(list *[]event, i int) event {
 	return e
 }
 
-// deliver runs the handlers until nothing is left.
+// deliver runs the handlers until nothing is left, also after one that ends the
+// goroutine.
 func (q *eventQueue) deliver(idle chan struct{}) {
-	defer close(idle)
+	over := false
+	defer func() {
+		if over {
+			close(idle)
+		} else {
+			go q.deliver(idle)
+		}
+	}()
 	for {
 		e, ok := q.take()
-		if !ok {
+		if over = !ok; over {
 			return
 		}
 		q.call(e)

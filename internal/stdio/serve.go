@@ -105,7 +105,7 @@ func (s *serving) push(m *frame.Message) bool {
 	s.bytes += len(a.params)
 	if s.running < maxServing {
 		s.running++
-		go s.run()
+		go s.run(nil)
 	}
 	return true
 }
@@ -127,22 +127,28 @@ func (s *serving) cancelled(params []byte) {
 	}
 }
 
-func (s *serving) run() {
-	var last *asked
+// run answers what is queued until nothing is left, also after a handler that ends the
+// goroutine. last is what was answered last.
+func (s *serving) run(last *asked) {
+	over := false
+	defer func() {
+		if !over {
+			go s.run(last)
+		}
+	}()
 	for {
-		a := s.next(last)
-		if a == nil {
+		last = s.next(last)
+		if over = last == nil; over {
 			return
 		}
-		s.serve(a)
-		a.cancel()
-		close(a.over)
-		last = a
+		s.serve(last)
 	}
 }
 
 // serve answers one request, unless that is cancelled meanwhile.
 func (s *serving) serve(a *asked) {
+	defer close(a.over)
+	defer a.cancel()
 	if a.after != nil {
 		select {
 		case <-a.after.over: // it runs, since it was queued before
@@ -153,10 +159,16 @@ func (s *serving) serve(a *asked) {
 	if a.ctx.Err() != nil {
 		return
 	}
-	if answer := s.conn.answerTo(a); a.ctx.Err() == nil {
-		s.conn.reply(answer)
-	}
+	answer := frame.AppendError(nil, a.id, rpc.CodeInternalError, failedToAnswer, nil) // unless the handler returns
+	defer func() {
+		if a.ctx.Err() == nil {
+			s.conn.reply(answer)
+		}
+	}()
+	answer = s.conn.answerTo(a)
 }
+
+const failedToAnswer = "the client failed to answer"
 
 // next ends the last request and returns another, or nil: then the goroutine
 // counts as ended.
@@ -218,7 +230,7 @@ func (c *Conn) askHandler(a *asked) (result any, err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			c.handlerPanicked(v, debug.Stack())
-			result, err = nil, &Error{Code: rpc.CodeInternalError, Message: "the client failed to answer"}
+			result, err = nil, &Error{Code: rpc.CodeInternalError, Message: failedToAnswer}
 		}
 	}()
 	if c.cfg.OnRequest != nil {

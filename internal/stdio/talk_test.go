@@ -196,6 +196,31 @@ func TestAHandlerMayCallTheServerAndPanic(t *testing.T) {
 	require.EqualValues(t, 1, c.Stats().Panics)
 }
 
+func TestAHandlerThatEndsItsGoroutineEndsNothingElse(t *testing.T) {
+	got := make(chan string, 1)
+	cfg := serverConfig(t)
+	cfg.OnNotification = func(method string, _ json.RawMessage) {
+		if method == "notifications/progress" {
+			runtime.Goexit()
+		}
+		got <- method
+	}
+	cfg.OnRequest = func(_ context.Context, method string, _ json.RawMessage) (any, error) {
+		if method == "goexit" {
+			runtime.Goexit()
+		}
+		return "fine", nil
+	}
+	c := start(t, cfg)
+	mustCall(t, c, "notify", `{"n":1}`)
+	mustCall(t, c, "storm", `{"n":0}`)
+	require.NotEmpty(t, <-got)
+	for range 10 { // more than are answered at once
+		require.Equal(t, `error {"code":-32603,"message":"the client failed to answer"}`, mustCall(t, c, "ask", `{"method":"goexit"}`))
+	}
+	require.Equal(t, `result "fine"`, mustCall(t, c, "ask", `{"method":"other"}`))
+}
+
 func TestCloseDoesNotWaitForeverForAHandler(t *testing.T) {
 	leaves := leavesNothing(t)
 	release, entered := make(chan struct{}), make(chan struct{}, 10)
