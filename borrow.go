@@ -28,9 +28,12 @@ type borrower struct {
 	giveUp time.Time
 }
 
-func newBorrower(ctx context.Context, srv *Server, scope string, check func() bool) borrower {
+// newBorrower is on the path of every call: for a configuration that is in use it
+// allocates nothing.
+func (p *Pool) newBorrower(ctx context.Context, srv *Server, scope string, check func() bool) borrower {
+	is := identityOf(srv)
 	return borrower{ctx: ctx, srv: *srv, check: check, want: poolstate.Want{
-		Key: poolstate.Key{Server: digestOf(srv), Scope: scope},
+		Key: poolstate.Key{Server: p.known.Digest(&is), Scope: scope},
 	}}
 }
 

@@ -98,21 +98,6 @@ func (c *conn) ask(ctx context.Context) error {
 	}
 }
 
-// processReporter is a client that knows its process while it lives.
-type processReporter interface {
-	process() (pid int, stderr string)
-}
-
-// deathReporter is a client that knows how its process ended.
-type deathReporter interface {
-	death() (exit, stderr, stdout string)
-}
-
-// exitReporter is a client that knows how its process ended, whoever ended it.
-type exitReporter interface {
-	exit() string
-}
-
 // callTool makes a tools/call. The type of the default client is asked for by
 // name, since what is passed through an interface goes to the heap.
 func (c *conn) callTool(ctx context.Context, req *mcp.CallToolRequest, call *Call, id *int64) (*mcp.CallToolResult, error) {

@@ -30,7 +30,8 @@ func (p *Pool) CloseServer(srv Server) {
 // CloseCommand is [Pool.CloseServer] for every configuration with the same
 // command and args (or the same URL), whatever its env, dir and headers.
 func (p *Pool) CloseCommand(srv Server) {
-	d := commandDigestOf(&srv)
+	is := identityOf(&srv)
+	d := is.CommandDigest()
 	p.mu.Lock()
 	defer p.unlock()
 	for g := range p.state.Groups {

@@ -12,6 +12,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/mcppool/mcppool/internal/current"
+	"github.com/mcppool/mcppool/internal/keyed"
 	"github.com/mcppool/mcppool/internal/mcpconn"
 	"github.com/mcppool/mcppool/internal/poolstate"
 	"github.com/mcppool/mcppool/internal/redact"
@@ -72,6 +73,8 @@ type serverRecord struct {
 	label   string
 	command digest // of command and args alone, for CloseCommand
 	redact  *redact.Redactor
+
+	identity *keyed.Kept // which is known as long as this is
 }
 
 func connOf(s *poolstate.Session) *conn         { return s.Owner.(*conn) }
@@ -83,9 +86,11 @@ func (p *Pool) ownLocked(s *poolstate.Session, srv *Server, ctx context.Context)
 	rec, known := s.Group.Owner.(*serverRecord)
 	own := srv.clone()
 	if !known {
+		is := identityOf(&own)
 		rec = &serverRecord{
-			label:   p.labelLocked(&own, s.Key.Server),
-			command: commandDigestOf(&own),
+			label:    p.labelLocked(&own, s.Key.Server),
+			command:  is.CommandDigest(),
+			identity: p.known.Keep(is, s.Key.Server),
 			redact: redact.New(redact.Source{
 				// A command that is a whole line by mistake has arguments too.
 				Args: append(strings.Fields(own.Command), own.Args...), Env: own.Env, URL: own.URL, Header: own.Header,
@@ -256,8 +261,8 @@ func (p *Pool) connClosed(c *conn, took time.Duration) {
 		<-c.ready // the connect reports the opening, though c may be killed meanwhile
 		closed := SessionClosedInfo{Origin: c.borrowedOrigin(), Reason: why, Lived: now - c.st.Opened, Took: took}
 		closed.Err = errors.Join(c.saveErr, closeErr)
-		if r, ok := c.client.(exitReporter); ok {
-			closed.Exit = r.exit()
+		if d, ok := c.client.(*defaultClient); ok {
+			closed.Exit = d.exit()
 		}
 		p.trace.SessionClosed(context.Background(), closed)
 	}

@@ -64,7 +64,7 @@ type StartError struct {
 func (e *StartError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "mcppool: %s did not %s: %s", e.Server, e.Phase, text(e.Err))
-	appendDeath(&b, e.Exit, e.Stderr, e.Stdout)
+	b.WriteString(lastwords.Sentence(e.Exit, e.Stderr, e.Stdout))
 	if e.RetryAfter > 0 {
 		fmt.Fprintf(&b, "; next attempt in %s", e.RetryAfter.Round(time.Millisecond))
 	}
@@ -101,7 +101,7 @@ func (e *SessionLostError) Error() string {
 	if e.Err != nil {
 		b.WriteString(": " + text(e.Err))
 	}
-	appendDeath(&b, e.Exit, e.Stderr, e.Stdout)
+	b.WriteString(lastwords.Sentence(e.Exit, e.Stderr, e.Stdout))
 	return b.String()
 }
 
@@ -146,7 +146,7 @@ func (e *WaitError) Error() string {
 		fmt.Fprintf(&b, "waited %s for the server to start, whose process %d has not answered yet", took, e.PID)
 	}
 	fmt.Fprintf(&b, ": %s", text(e.Err))
-	appendDeath(&b, "", e.Stderr, e.Stdout)
+	b.WriteString(lastwords.Sentence("", e.Stderr, e.Stdout))
 	return b.String()
 }
 
@@ -239,19 +239,6 @@ func heldOffError(label string, held *poolstate.HeldOffError) error {
 		err.Exit, err.Err = lost.Exit, lost.Err
 	}
 	return err
-}
-
-// appendDeath adds how a process ended and what it said last, in a line.
-func appendDeath(b *strings.Builder, exit, stderr, stdout string) {
-	if exit != "" {
-		b.WriteString(" (" + exit + ")")
-	}
-	if words := lastwords.Of(stderr); words != "" {
-		b.WriteString("; stderr: " + words)
-	}
-	if words := lastwords.Of(stdout); words != "" {
-		b.WriteString("; stdout: " + words)
-	}
 }
 
 // phase says how far an operation came.
@@ -363,7 +350,7 @@ func (c *conn) lostError(err error) error {
 			lost.Err = publicError(c.server.redact, why)
 		}
 	}
-	if d, ok := c.client.(deathReporter); ok {
+	if d, ok := c.client.(*defaultClient); ok {
 		lost.Exit, lost.Stderr, lost.Stdout = d.death()
 	}
 	return lost

@@ -46,7 +46,10 @@ func CheckQuiet(p *Pool) error {
 }
 
 // Encoding is the whole text that a server's digest is made of.
-func Encoding(s Server) string { return string(serverFrames(keyed.New(nil), &s)) }
+func Encoding(s Server) string {
+	is := identityOf(&s)
+	return string(is.Frames(keyed.New(nil)))
+}
 
 // ProbeSession asks whether the server of a borrowed session is alive.
 func ProbeSession(ctx context.Context, l *Session) error { return l.c.ask(ctx) }

@@ -13,23 +13,23 @@ import (
 // digest stands for a configuration in maps, labels and logs.
 type digest = keyed.Digest
 
-// digestOf is the digest of the whole configuration. It is on the path of every
-// call: for a small configuration it allocates nothing.
+// identityOf is what makes s one configuration with others.
+func identityOf(s *Server) keyed.Identity {
+	return keyed.Identity{
+		Command: s.Command, Args: s.Args, Env: s.Env, Dir: s.Dir, PrivateDir: string(s.PrivateDir),
+		URL: s.URL, Header: s.Header, Protocol: string(s.Protocol),
+	}
+}
+
+// digestOf is the digest of the whole configuration.
 func digestOf(s *Server) digest {
-	var stack [768]byte
-	return serverFrames(keyed.New(stack[:0]), s).Sum()
+	is := identityOf(s)
+	return is.Digest()
 }
 
-// commandDigestOf is the digest of command and args alone, under which servers
-// that differ in env and dir are the same.
-func commandDigestOf(s *Server) digest {
-	var stack [512]byte
-	return keyed.New(stack[:0]).Text(s.Command).Texts(s.Args).Text(s.URL).Sum()
-}
-
-func serverFrames(f keyed.Frames, s *Server) keyed.Frames {
-	return f.Text(s.Command).Texts(s.Args).Pairs(s.Env).Text(s.Dir).Text(string(s.PrivateDir)).Text(s.URL).Pairs(s.Header).Text(string(s.Protocol))
-}
+// sessionID is unique over pools and processes, so that it names a session in a
+// log for good.
+func sessionID(pool string, n uint64) string { return pool + "-" + strconv.FormatUint(n, 10) }
 
 // Scope names the conversation whose state a session holds, from the ids that a
 // chat backend has: no two (project, thread) pairs give the same scope. Without

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"path/filepath"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/mcppool/mcppool/internal/container"
 	"github.com/mcppool/mcppool/internal/httpconn"
+	"github.com/mcppool/mcppool/internal/keyed"
 	"github.com/mcppool/mcppool/internal/label"
 	"github.com/mcppool/mcppool/internal/mcpconn"
 	"github.com/mcppool/mcppool/internal/poolstate"
@@ -38,6 +38,7 @@ type Pool struct {
 	waits  atomic.Uint64
 	waited atomic.Int64
 	web    httpconn.Web // connections to servers at a URL
+	known  keyed.Known  // the configurations of open sessions
 
 	containers container.Host
 	dirs       scratch.Dirs
@@ -97,10 +98,6 @@ func (p *Pool) wall(m moment) time.Time {
 	}
 	return p.born.Add(m).Round(0)
 }
-
-// sessionID is unique over pools and processes, so that it names a session in a
-// log for good.
-func sessionID(pool string, n uint64) string { return pool + "-" + strconv.FormatUint(n, 10) }
 
 // unlock releases p.mu and does what the events under it have left to be done.
 func (p *Pool) unlock() {
@@ -193,7 +190,7 @@ func (p *Pool) CallTool(ctx context.Context, srv Server, call Call) (*mcp.CallTo
 	if err != nil {
 		return nil, err
 	}
-	b := newBorrower(ctx, &srv, call.Scope, call.Check)
+	b := p.newBorrower(ctx, &srv, call.Scope, call.Check)
 	c, err := p.borrow(&b)
 	for again := true; err == nil; again = false {
 		var res *mcp.CallToolResult
@@ -242,7 +239,7 @@ func (p *Pool) Do(ctx context.Context, srv Server, want Borrow, f func(context.C
 
 // lend runs f with a borrowed session and gives it back.
 func (p *Pool) lend(ctx context.Context, srv *Server, want Borrow, op string, f func(context.Context, *Session) error) error {
-	b := newBorrower(ctx, srv, want.Scope, want.Check)
+	b := p.newBorrower(ctx, srv, want.Scope, want.Check)
 	c, err := p.borrow(&b)
 	if err != nil {
 		return wrap(op, srv, phaseQueue, err)
@@ -261,7 +258,7 @@ func (p *Pool) lend(ctx context.Context, srv *Server, want Borrow, op string, f 
 // without is reported in the log as an error and its session closed, once the
 // garbage collector has found it.
 func (p *Pool) Acquire(ctx context.Context, srv Server, want Borrow) (*Session, error) {
-	b := newBorrower(ctx, &srv, want.Scope, want.Check)
+	b := p.newBorrower(ctx, &srv, want.Scope, want.Check)
 	c, err := p.borrow(&b)
 	if err != nil {
 		return nil, wrap("session", &srv, phaseQueue, err)
@@ -279,7 +276,7 @@ func (p *Pool) Prewarm(ctx context.Context, srv Server, n int) error {
 	if err := srv.canSpare(); err != nil {
 		return err
 	}
-	b := newBorrower(ctx, &srv, "", nil)
+	b := p.newBorrower(ctx, &srv, "", nil)
 	started, err := p.startSpares(&b, n)
 	for _, c := range started {
 		select {
@@ -343,7 +340,7 @@ func (p *Pool) Limits() Limits {
 func (p *Pool) ResetBackoff(srv Server) {
 	p.mu.Lock()
 	defer p.unlock()
-	b := newBorrower(context.Background(), &srv, "", nil)
+	b := p.newBorrower(context.Background(), &srv, "", nil)
 	b.want.Label = srv.String()
 	p.state.ResetBackoff(&b.want)
 }

@@ -173,7 +173,10 @@ func (s Server) IsHTTP() bool { return s.URL != "" }
 
 // Equal reports whether s and o are the same configuration, so that they share
 // sessions. How sessions are kept is no part of it.
-func (s Server) Equal(o Server) bool { return digestOf(&s) == digestOf(&o) }
+func (s Server) Equal(o Server) bool {
+	is, other := identityOf(&s), identityOf(&o)
+	return is.Equal(&other)
+}
 
 func (s *Server) clone() Server {
 	c := *s

@@ -198,7 +198,7 @@ func (c *conn) addDetails(i *SessionInfo) {
 	if shown := c.infoToShow(); shown != nil {
 		i.Protocol, i.Info = shown.ProtocolVersion, &shown.ServerInfo
 	}
-	if r, ok := c.client.(processReporter); ok {
-		i.PID, i.Stderr = r.process()
+	if d, ok := c.client.(*defaultClient); ok {
+		i.PID, i.Stderr = d.process()
 	}
 }

@@ -57,7 +57,7 @@ func toolsOf(list *ToolList, err error) ([]mcp.Tool, error) {
 // scope; it may be asked for again then.
 func (p *Pool) ToolList(ctx context.Context, srv Server, want Borrow) (*ToolList, error) {
 	const op = "tools/list"
-	b := newBorrower(ctx, &srv, want.Scope, want.Check)
+	b := p.newBorrower(ctx, &srv, want.Scope, want.Check)
 	b.want.Any = true
 	c, err := p.borrow(&b)
 	if err != nil {

@@ -68,3 +68,19 @@ func cut(line string) string {
 	}
 	return line[:n] + "..."
 }
+
+// Sentence is how a process ended, if it has, and what it said last, for the end of an
+// error's line.
+func Sentence(exit, stderr, stdout string) string {
+	var b strings.Builder
+	if exit != "" {
+		b.WriteString(" (" + exit + ")")
+	}
+	if words := Of(stderr); words != "" {
+		b.WriteString("; stderr: " + words)
+	}
+	if words := Of(stdout); words != "" {
+		b.WriteString("; stdout: " + words)
+	}
+	return b.String()
+}
