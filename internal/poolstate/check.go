@@ -57,7 +57,7 @@ func (c *checker) group(d Digest, g *Group) error {
 		}
 		if s.idle.Filed() && !s.spare {
 			c.filed[&g.idle]++
-			if s.scope != nil {
+			if s.scope != nil && c.st.limits.MaxPerScope > 0 {
 				c.filed[&s.scope.idle]++
 			}
 		}

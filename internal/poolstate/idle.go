@@ -8,7 +8,17 @@ import "github.com/mcppool/mcppool/internal/list"
 func (st *State) file(s *Session) {
 	st.idle.File(&s.idle)
 	fileIn(&s.Group.idle, &s.inGroup, s)
-	if s.scope != nil {
+	st.fileInScope(s)
+}
+
+// fileInScope files s in its scope, while that is limited: else nobody looks there, and
+// each call would have to touch it.
+func (st *State) fileInScope(s *Session) {
+	switch filed := s.inScope.In(); {
+	case s.scope == nil:
+	case st.limits.MaxPerScope <= 0 && filed:
+		s.scope.idle.Remove(&s.inScope)
+	case st.limits.MaxPerScope > 0 && !filed:
 		fileIn(&s.scope.idle, &s.inScope, s)
 	}
 }
@@ -29,7 +39,7 @@ func (st *State) unfile(s *Session) {
 	}
 	st.idle.Remove(&s.idle)
 	s.Group.idle.Remove(&s.inGroup)
-	if s.scope != nil {
+	if s.inScope.In() {
 		s.scope.idle.Remove(&s.inScope)
 	}
 }

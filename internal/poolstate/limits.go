@@ -130,6 +130,9 @@ func (st *State) Limits() Limits { return st.limits }
 // nothing that is busy.
 func (st *State) SetLimits(l Limits, now Moment) {
 	st.limits = l
+	for s := range st.idle.All {
+		st.fileInScope(s)
+	}
 	st.watchStarts()
 	st.stir(now)
 }

@@ -36,63 +36,69 @@ func (s Status) String() string {
 // never linked again. One-shot sessions are never linked, and spares not before they
 // are handed out. An unlinked session is closed by the last borrower that leaves, or
 // at once when it is killed.
+//
+// What every call looks at comes first, in few cache lines: with many sessions those
+// are what a warm call costs.
 type Session struct {
-	// ID is never used twice by one State.
-	ID uint64
-	// Group is that of its server.
-	Group *Group
 	// Owner is the owner's; a Session that is new has none.
 	Owner any
-	// Caller is that of the first place in the line for which the State began it.
-	Caller any
-	// Key is whose it is. It changes when a spare is handed out, and not under a
-	// borrower but a visitor.
-	Key Key
-	// Opened is when it was begun.
-	Opened Moment
+	// Group is that of its server.
+	Group *Group
 
-	// These may be used without the owner's lock.
-
-	admitted chan struct{} // see Admitted
-	killed   chan struct{}
-	refusal  error // why it left the queue without a connect; written before admitted is closed
-	cause    error // why it was killed; written before killed is closed
-	stale    atomic.Bool
-
-	// The fields below are protected by the owner's lock.
+	killed chan struct{}   // may be used without the owner's lock, as stale may
+	lost   <-chan struct{} // closed when the connection is gone
+	scope  *scope          // nil without a scope
+	stale  atomic.Bool
 
 	status       Status
-	scope        *scope // nil without a scope
-	lost         <-chan struct{}
 	linked       bool
 	oneShot      bool
 	shared       bool
 	spare        bool
-	ahead        bool                    // it was begun as a spare
-	process      bool                    // it counts in the tallies once it has started
-	ran          bool                    // it has started
-	attempt      backoff.Attempt[Digest] // to start the server
-	begun        Moment                  // when it started
-	heavy        bool                    // it uses too much memory
-	doubted      bool                    // a call of it was given up
-	probed       bool                    // it is being asked whether it answers
-	policy       Policy
+	process      bool // it counts in the tallies once it has started
+	heavy        bool // it uses too much memory
+	doubted      bool // a call of it was given up
+	probed       bool // it is being asked whether it answers
 	refill       bool // it was handed out or started for a server that wants spares
-	inFlight     int
-	turns        turn.Line[*Session] // who may call: one borrower, and the others wait in order
-	betweenTurns bool                // the call of one borrower has ended, and the next not begun
-	reason       Reason              // of the unlinking, or of the kill if that came first
-	calls        uint64
-	recycleAt    Moment // when it is too old; zero for never
-	idle         idle.Entry[*Session]
-	looked       Moment                    // when it last looked whether it keeps others waiting
-	patient      Moment                    // in the queue, until when it lets busy ones go on
-	place        *fairqueue.Item[*Session] // in the queue; nil when it isn't
+	betweenTurns bool // the call of one borrower has ended, and the next not begun
 
-	inGroup  list.Node[*Session] // in Group.idle or Group.warming
-	inScope  list.Node[*Session] // in scope.idle
-	inState  list.Node[*Session] // in State.warming
-	starting list.Node[*Session] // in State.starts
+	inFlight  int
+	calls     uint64
+	recycleAt Moment // when it is too old; zero for never
+	reason    Reason // of the unlinking, or of the kill if that came first
+	looked    Moment // when it last looked whether it keeps others waiting
+
+	turns   turn.Line[*Session] // who may call: one borrower, and the others wait in order
+	idle    idle.Entry[*Session]
+	inGroup list.Node[*Session] // in Group.idle or Group.warming
+	inScope list.Node[*Session] // in scope.idle
+
+	// Key is whose it is. It changes when a spare is handed out, and not under a
+	// borrower but a visitor.
+	Key Key
+	// ID is never used twice by one State.
+	ID uint64
+	// Opened is when it was begun.
+	Opened Moment
+	// Caller is that of the first place in the line for which the State began it.
+	Caller any
+
+	policy   Policy
+	ahead    bool                      // it was begun as a spare
+	ran      bool                      // it has started
+	attempt  backoff.Attempt[Digest]   // to start the server
+	begun    Moment                    // when it started
+	patient  Moment                    // in the queue, until when it lets busy ones go on
+	place    *fairqueue.Item[*Session] // in the queue; nil when it isn't
+	inState  list.Node[*Session]       // in State.warming
+	starting list.Node[*Session]       // in State.starts
+
+	// These may be used without the owner's lock once the channel is closed that they
+	// belong to.
+
+	admitted chan struct{} // see Admitted
+	refusal  error         // why it left the queue without a connect; written before admitted is closed
+	cause    error         // why it was killed; written before killed is closed
 }
 
 // Admitted is closed when the session leaves the queue, to be connected or for a
