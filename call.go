@@ -41,10 +41,23 @@ type Call struct {
 	// server, where it is this call's turn. It needs a client that passes
 	// notifications on, as the default one does.
 	OnProgress func(mcp.ProgressNotification)
-	// Served, unless it is nil, is set to the session that the call went to, before
-	// the call returns. A caller that sees another SessionID than at its last call
+	// Served, unless it is nil, is set to the session that the call goes to, before
+	// the call returns, and left alone when the call gets none.
+	Served *Served
+}
+
+// Served says which session a call went to.
+type Served struct {
+	// Origin is the session. A caller that sees another SessionID than at its last call
 	// in the scope knows that the state which it left is gone.
-	Served *Origin
+	Origin
+	// Fresh says that no call has gone to the session before, so that it holds what
+	// [Options.AfterConnect] left in it.
+	Fresh bool
+	// Follows is why the session ended that the scope, or the shared server, had before
+	// this one; empty when it had none, or that was too long ago: it is remembered for
+	// the last 1 024 of them.
+	Follows CloseReason
 }
 
 // request makes the request of a call. Arguments is what the caller gave, for
@@ -134,8 +147,9 @@ type callEnd struct {
 func (c *conn) call(ctx context.Context, req *mcp.CallToolRequest, call *Call) (res *mcp.CallToolResult, err error, done callEnd) {
 	t := &c.pool.trace
 	begun := c.pool.now()
+	first := !c.served.Load() && !c.served.Swap(true)
 	if call.Served != nil {
-		*call.Served = c.borrowedOrigin()
+		*call.Served = Served{Origin: c.borrowedOrigin(), Fresh: first, Follows: CloseReason(c.st.Follows())}
 	}
 	c.current.Begin(call.Tool, begun)
 	defer c.current.End()
@@ -151,6 +165,9 @@ func (c *conn) call(ctx context.Context, req *mcp.CallToolRequest, call *Call) (
 	case err != nil:
 		res = nil
 		err, done = c.end(ctx, toolOp(call.Tool), err)
+		if first && done.how == outcomeNotSent {
+			c.served.Store(false)
+		}
 		failed := err // a variable of its own, which alone goes to the heap
 		c.lastErr.Store(&failed)
 	case res != nil && res.IsError:

@@ -2,6 +2,7 @@ package mcppool
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/mcppool/mcppool/internal/poolstate"
@@ -92,6 +93,85 @@ func (p *Pool) CloseIdle(olderThan time.Duration) {
 		more = p.state.UnlinkIdle(limit, p.now())
 		p.unlock()
 	}
+}
+
+// closeConn ends what there is of c, which is closing, and forgets it.
+func (p *Pool) closeConn(c *conn) {
+	begun := p.now()
+	defer func() { p.connClosed(c, p.now()-begun) }() // whatever BeforeClose does
+	if c.client != nil {
+		c.close()
+	}
+}
+
+// connClosed forgets c, whose connection is closed.
+func (p *Pool) connClosed(c *conn, took time.Duration) {
+	if c.client != nil {
+		p.explainDeath(c)
+	}
+	closeErr, left := c.left(c.closeErr)
+	p.mu.Lock()
+	if left && len(p.left) < maxLeft {
+		p.left = append(p.left, closeErr)
+	}
+	now := p.now()
+	why := CloseReason(c.st.Reason())
+	p.state.Closed(c.st, now)
+	p.unlock()
+	if c.opened && p.trace.SessionClosed != nil {
+		<-c.ready // the connect reports the opening, though c may be killed meanwhile
+		closed := SessionClosedInfo{Origin: c.borrowedOrigin(), Reason: why, Lived: now - c.st.Opened, Took: took}
+		closed.Err = errors.Join(c.saveErr, closeErr)
+		if d, ok := c.client.(*defaultClient); ok {
+			closed.Exit = d.exit()
+		}
+		p.trace.SessionClosed(context.Background(), closed)
+	}
+}
+
+// maxLeft bounds what is remembered of processes that couldn't be ended.
+const maxLeft = 64
+
+// close ends the connection, after BeforeClose.
+func (c *conn) close() {
+	deadline := time.Now().Add(c.pool.opts.CloseTimeout)
+	defer func() {
+		err := c.safely("Client.Close", func() error {
+			if d, ok := c.client.(*defaultClient); ok {
+				return d.closeBy(deadline)
+			}
+			return c.client.Close()
+		})
+		c.closeErr = publicError(c.server.redact, err)
+	}()
+	c.saveErr = c.beforeClose()
+}
+
+// beforeClose runs the caller's part of a close, if the server can take it.
+func (c *conn) beforeClose() error {
+	c.pool.mu.Lock()
+	why := CloseReason(c.st.Reason())
+	f, _ := c.st.Policy().Owner.(func(context.Context, *Session) error)
+	c.pool.mu.Unlock()
+	if f == nil || !c.opened || isClosed(c.lost) || why == ReasonWedged || c.current.UnderWay() {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), c.pool.opts.CloseGrace)
+	defer cancel()
+	l := ownLease(c, c.st.Key.Scope)
+	defer l.Release()
+	return publicError(c.server.redact, c.safely("Policy.BeforeClose", func() error { return f(ctx, l) }))
+}
+
+// explainDeath replaces what Backoff knows of the death of c by what its client does.
+func (p *Pool) explainDeath(c *conn) {
+	if p.opts.Backoff.Failures <= 0 || !c.st.Lost() {
+		return
+	}
+	err := c.lostError(poolstate.ErrDiedSoon)
+	p.mu.Lock()
+	p.state.Explain(c.st, err)
+	p.mu.Unlock()
 }
 
 // endLeavings sees to it that there are no containers and folders of the pool but those

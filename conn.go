@@ -53,8 +53,9 @@ type conn struct {
 
 	starting atomic.Pointer[mcpconn.Conn] // the last process of its connect; nil before, and over HTTP
 
-	opened   bool  // the connect has succeeded; set before ready is closed
-	saveErr  error // of BeforeClose; the goroutine of the close alone touches this and the next
+	served   atomic.Bool // it has been called, but for AfterConnect
+	opened   bool        // the connect has succeeded; set before ready is closed
+	saveErr  error       // of BeforeClose; the goroutine of the close alone touches this and the next
 	closeErr error
 
 	// doubt is set while the server is asked whether it answers.
@@ -131,6 +132,11 @@ func (c *conn) policy() poolstate.Policy {
 	return c.st.Policy()
 }
 
+// connectTimeout bounds the connect of c, unless it is negative.
+func (p *Pool) connectTimeout(c *conn) time.Duration {
+	return orDefault(c.srv.Policy.ConnectTimeout, p.opts.ConnectTimeout)
+}
+
 // errGoexit is what came of a func of the caller's that ended its goroutine, as a test's
 // FailNow does.
 var errGoexit = errors.New("its goroutine was ended (runtime.Goexit)")
@@ -149,7 +155,7 @@ func (p *Pool) connect(c *conn) {
 			p.closeConn(c)
 		}
 	}()
-	if d := p.opts.ConnectTimeout; d > 0 {
+	if d := p.connectTimeout(c); d > 0 {
 		bounded, stop := context.WithTimeout(ctx, d)
 		defer stop()
 		ctx = bounded
@@ -234,85 +240,6 @@ func (p *Pool) lost(c *conn) {
 	p.state.Lost(c.st, p.now())
 }
 
-// closeConn ends what there is of c, which is closing, and forgets it.
-func (p *Pool) closeConn(c *conn) {
-	begun := p.now()
-	defer func() { p.connClosed(c, p.now()-begun) }() // whatever BeforeClose does
-	if c.client != nil {
-		c.close()
-	}
-}
-
-// connClosed forgets c, whose connection is closed.
-func (p *Pool) connClosed(c *conn, took time.Duration) {
-	if c.client != nil {
-		p.explainDeath(c)
-	}
-	closeErr, left := c.left(c.closeErr)
-	p.mu.Lock()
-	if left && len(p.left) < maxLeft {
-		p.left = append(p.left, closeErr)
-	}
-	now := p.now()
-	why := CloseReason(c.st.Reason())
-	p.state.Closed(c.st, now)
-	p.unlock()
-	if c.opened && p.trace.SessionClosed != nil {
-		<-c.ready // the connect reports the opening, though c may be killed meanwhile
-		closed := SessionClosedInfo{Origin: c.borrowedOrigin(), Reason: why, Lived: now - c.st.Opened, Took: took}
-		closed.Err = errors.Join(c.saveErr, closeErr)
-		if d, ok := c.client.(*defaultClient); ok {
-			closed.Exit = d.exit()
-		}
-		p.trace.SessionClosed(context.Background(), closed)
-	}
-}
-
-// maxLeft bounds what is remembered of processes that couldn't be ended.
-const maxLeft = 64
-
-// close ends the connection, after BeforeClose.
-func (c *conn) close() {
-	deadline := time.Now().Add(c.pool.opts.CloseTimeout)
-	defer func() {
-		err := c.safely("Client.Close", func() error {
-			if d, ok := c.client.(*defaultClient); ok {
-				return d.closeBy(deadline)
-			}
-			return c.client.Close()
-		})
-		c.closeErr = publicError(c.server.redact, err)
-	}()
-	c.saveErr = c.beforeClose()
-}
-
-// beforeClose runs the caller's part of a close, if the server can take it.
-func (c *conn) beforeClose() error {
-	c.pool.mu.Lock()
-	why := CloseReason(c.st.Reason())
-	f, _ := c.st.Policy().Owner.(func(context.Context, *Session) error)
-	c.pool.mu.Unlock()
-	if f == nil || !c.opened || isClosed(c.lost) || why == ReasonWedged || c.current.UnderWay() {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), c.pool.opts.CloseGrace)
-	defer cancel()
-	l := ownLease(c, c.st.Key.Scope)
-	defer l.Release()
-	return publicError(c.server.redact, c.safely("Policy.BeforeClose", func() error { return f(ctx, l) }))
-}
-
-// explainDeath replaces what Backoff knows of the death of c by what its client does.
-func (p *Pool) explainDeath(c *conn) {
-	if p.opts.Backoff.Failures <= 0 || !c.st.Lost() {
-		return
-	}
-	err := c.lostError(poolstate.ErrDiedSoon)
-	p.mu.Lock()
-	p.state.Explain(c.st, err)
-	p.mu.Unlock()
-}
-
 // dial connects, sets what there is of the connection, and makes every failure one that
 // says whose it is.
 func (p *Pool) dial(ctx context.Context, c *conn) (err error) {
@@ -359,6 +286,7 @@ func (p *Pool) greet(ctx context.Context, c *conn) error {
 	if err == nil {
 		err = l.lending.handOver(ctx)
 	}
+	c.served.Store(false)
 	return c.server.redact.Error(err)
 }
 
@@ -377,7 +305,7 @@ func (p *Pool) startError(ctx context.Context, c *conn, err error) error {
 		start = &own
 	}
 	start.Server = c.label
-	if late := fmt.Errorf("no connection within %s", p.opts.ConnectTimeout); errors.Is(ctx.Err(), context.DeadlineExceeded) {
+	if late := fmt.Errorf("no connection within %s", p.connectTimeout(c)); errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		if errors.Is(start.Err, context.DeadlineExceeded) {
 			start.Err = late
 		} else {

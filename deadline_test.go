@@ -105,6 +105,12 @@ func TestConnectTimeoutEndsAConnectThatOthersWouldWaitForLonger(t *testing.T) {
 		f := &fakes{connectTime: time.Hour}
 		p := newPool(t, f, &mcppool.Options{ConnectTimeout: time.Minute})
 		start := time.Now()
+		hasty := stdio
+		hasty.Policy.ConnectTimeout = time.Second
+		require.ErrorContains(t, call(t.Context(), p, hasty, "s"), "no connection within 1s")
+		require.Equal(t, time.Second, time.Since(start))
+
+		start = time.Now()
 		err := call(t.Context(), p, stdio, "s")
 		require.Equal(t, time.Minute, time.Since(start))
 		var failed *mcppool.StartError

@@ -193,7 +193,7 @@ func TestBeforeCloseIsThatOfTheCallThatTookTheSessionOver(t *testing.T) {
 						saved = append(saved, s.ID())
 						return nil
 					}
-					var served mcppool.Origin
+					var served mcppool.Served
 					_, err := p.CallTool(t.Context(), srv, mcppool.Call{Tool: "t", Scope: "s", Served: &served})
 					require.NoError(t, err)
 					require.Equal(t, 1, f.dialed())

@@ -123,18 +123,6 @@ type Options struct {
 	Trace *Trace
 }
 
-const (
-	defaultMaxSessions    = 32
-	defaultIdleTimeout    = 5 * time.Minute
-	defaultConnectTimeout = 60 * time.Second
-	defaultCloseTimeout   = 10 * time.Second
-	defaultMaxMessageSize = 64 << 20
-	defaultProbeTimeout   = 5 * time.Second
-	defaultBackoffInitial = 500 * time.Millisecond
-	defaultBackoffMax     = 30 * time.Second
-	defaultMinUptime      = 10 * time.Second
-)
-
 // maxMessage is MaxMessageSize; no limit is one that leaves room to grow towards it.
 func (o *Options) maxMessage() int {
 	if o.MaxMessageSize < 0 {
@@ -152,17 +140,17 @@ func (o *Options) resolved() Options {
 	r.InheritEnv = slices.Clone(r.InheritEnv)
 	r.ContainerCLIs = slices.Clone(r.ContainerCLIs)
 	r.ScratchDir = cmp.Or(r.ScratchDir, tenure.DefaultBase())
-	r.MaxSessions = orDefault(r.MaxSessions, defaultMaxSessions)
-	r.IdleTimeout = orDefault(r.IdleTimeout, defaultIdleTimeout)
-	r.ConnectTimeout = orDefault(r.ConnectTimeout, defaultConnectTimeout)
-	r.CloseTimeout = orDefault(r.CloseTimeout, defaultCloseTimeout)
+	r.MaxSessions = orDefault(r.MaxSessions, 32)
+	r.IdleTimeout = orDefault(r.IdleTimeout, 5*time.Minute)
+	r.ConnectTimeout = orDefault(r.ConnectTimeout, 60*time.Second)
+	r.CloseTimeout = orDefault(r.CloseTimeout, 10*time.Second)
 	r.CloseGrace = orDefault(r.CloseGrace, r.CloseTimeout/2)
-	r.MaxMessageSize = orDefault(r.MaxMessageSize, defaultMaxMessageSize)
-	r.ProbeTimeout = orDefault(r.ProbeTimeout, defaultProbeTimeout)
+	r.MaxMessageSize = orDefault(r.MaxMessageSize, 64<<20)
+	r.ProbeTimeout = orDefault(r.ProbeTimeout, 5*time.Second)
 	r.AfterAbandon = orDefault(r.AfterAbandon, AbandonDiscard)
-	r.Backoff.Initial = orDefault(r.Backoff.Initial, defaultBackoffInitial)
-	r.Backoff.Max = orDefault(r.Backoff.Max, defaultBackoffMax)
-	r.Backoff.MinUptime = orDefault(r.Backoff.MinUptime, defaultMinUptime)
+	r.Backoff.Initial = orDefault(r.Backoff.Initial, 500*time.Millisecond)
+	r.Backoff.Max = orDefault(r.Backoff.Max, 30*time.Second)
+	r.Backoff.MinUptime = orDefault(r.Backoff.MinUptime, 10*time.Second)
 	if r.ClientInfo.Name == "" {
 		r.ClientInfo = mcp.Implementation{Name: "mcppool", Version: Version}
 	}

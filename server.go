@@ -78,6 +78,9 @@ type Policy struct {
 	// IdleTimeout is how long a session is kept after its last call; zero means
 	// [Options.IdleTimeout], negative for ever.
 	IdleTimeout time.Duration
+	// ConnectTimeout bounds the start of the server; zero means
+	// [Options.ConnectTimeout], negative no limit.
+	ConnectTimeout time.Duration
 	// AfterAbandon is what a call that was given up does to its session; zero
 	// means [Options.AfterAbandon].
 	AfterAbandon AbandonPolicy

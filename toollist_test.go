@@ -2,8 +2,6 @@ package mcppool_test
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -185,29 +183,4 @@ func TestWhatIsNoToolIsSkippedAndNamed(t *testing.T) {
 	require.Len(t, list.Tools, 1)
 	require.Equal(t, `{"type":"object","anyOf":[{"required":["a"]}],"x":12345678901234567890}`, string(list.Tools[0].RawInputSchema))
 	require.Equal(t, []mcppool.SkippedTool{{Name: "odd", Reason: "inputSchema is no object"}, {Reason: "it has no name"}}, list.Skipped)
-}
-
-func TestACallSaysWhichSessionServedIt(t *testing.T) {
-	f := &fakes{call: func(_ context.Context, c *fake, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-		if string(req.Params.RawArguments) == `{"die":true}` {
-			c.die()
-			return nil, errors.New("gone")
-		}
-		return mcp.NewToolResultText(""), nil
-	}}
-	p := newPool(t, f, nil)
-	serve := func(args string) (from mcppool.Origin) {
-		_, _ = p.CallTool(t.Context(), stdio, mcppool.Call{Tool: "t", Args: json.RawMessage(args), Scope: "a", Served: &from})
-		return from
-	}
-	first := serve(`{}`)
-	require.Equal(t, "a", first.Scope)
-	require.NotEmpty(t, first.SessionID)
-	require.Equal(t, first, serve(`{}`))
-	require.Equal(t, first, serve(`{"die":true}`))
-	require.NotEqual(t, first.SessionID, serve(`{}`).SessionID)
-	var none mcppool.Origin
-	_, err := p.CallTool(t.Context(), stdio, mcppool.Call{Tool: "t", Args: 1, Served: &none})
-	require.Error(t, err)
-	require.Zero(t, none)
 }

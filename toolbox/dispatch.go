@@ -47,8 +47,10 @@ type Output struct {
 	// Result is the result as the server gave it; nil when there is none.
 	Result *mcp.CallToolResult
 	// Fresh says that the conversation's last call of the server met another session,
-	// which has ended since: what it held is gone. Text says so too.
-	Fresh bool
+	// which has ended since: what it held is gone. Text says so too. Follows is why that
+	// ended, as in [mcppool.Served].
+	Fresh   bool
+	Follows mcppool.CloseReason
 }
 
 // The errors of calls for which nothing was started.
@@ -134,15 +136,15 @@ func (b *Box) dispatch(ctx context.Context, call *ToolCall, conv Conversation) O
 	if err != nil {
 		return failed(entry.ID, tool, err, budget)
 	}
-	var from mcppool.Origin
+	var from mcppool.Served
 	c := mcppool.Call{Tool: tool, Args: args, Scope: scope, Check: b.check(ctx, &entry, tool), Served: &from}
 	if onProgress := b.opts.OnProgress; onProgress != nil {
 		c.OnProgress = func(n mcp.ProgressNotification) { onProgress(conv, *call, n) }
 	}
 	res, err := b.caller.CallTool(ctx, entry.server(), c)
 	out := b.output(ctx, &entry, outcome{tool: tool, res: res, err: err, budget: budget})
-	if b.isFresh(&entry, from) {
-		out.Fresh = true
+	if b.isFresh(&entry, from.Origin) {
+		out.Fresh, out.Follows = true, from.Follows
 		out.Text += freshNote
 	}
 	return out

@@ -42,6 +42,7 @@ func (st *State) Unlink(s *Session, why Reason, now Moment) {
 func (st *State) unlinked(s *Session) {
 	s.linked = false
 	st.counts.Kept--
+	st.ends.note(s.Key, s.reason)
 	s.stale.Store(true)
 	st.unfile(s)
 	st.idle.Leave(&s.idle)

@@ -215,7 +215,7 @@ func (st *State) assign(s *Session, w *Want) {
 	default:
 		st.sessions[s.Key] = s
 	}
-	s.linked = true
+	s.linked, s.follows = true, st.ends.of(s.Key)
 	st.counts.Kept++
 	st.idle.Join(&s.idle, w.IdleTimeout)
 }

@@ -106,6 +106,7 @@ type State struct {
 
 	counts Counts
 	closes map[Reason]uint64
+	ends   ends
 }
 
 // New returns a State without sessions.

@@ -89,6 +89,7 @@ type Session struct {
 	attempt  backoff.Attempt[Digest]   // to start the server
 	begun    Moment                    // when it started
 	patient  Moment                    // in the queue, until when it lets busy ones go on
+	follows  Reason                    // see Follows
 	place    *fairqueue.Item[*Session] // in the queue; nil when it isn't
 	inState  list.Node[*Session]       // in State.warming
 	starting list.Node[*Session]       // in State.starts
@@ -133,6 +134,10 @@ func (s *Session) Done() <-chan struct{} { return s.lost }
 // Probed reports whether the session is kept, and probed, when a call of it was given
 // up. It doesn't change under a borrower, who may call it without the lock.
 func (s *Session) Probed() bool { return s.policy.Probe }
+
+// Follows is why the last session ended that calls found where they find s; empty when
+// there was none, or that is forgotten. It changes as Key does.
+func (s *Session) Follows() Reason { return s.follows }
 
 // The methods below are under the owner's lock.
 

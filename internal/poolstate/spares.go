@@ -147,7 +147,7 @@ func (st *State) putBack(s *Session) {
 		delete(st.sessions, s.Key)
 	}
 	if s.linked {
-		s.linked = false
+		s.linked, s.follows = false, ""
 		st.counts.Kept--
 		st.idle.Leave(&s.idle)
 	}

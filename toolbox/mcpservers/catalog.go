@@ -35,6 +35,7 @@ func (e *Entry) edited(edit func(*toolbox.Entry)) toolbox.Entry {
 		Disabled: e.Disabled, Err: e.Err,
 		Server: e.Server, Tools: e.Tools, Timeout: e.CallTimeout,
 	}
+	entry.Server.Policy.ConnectTimeout = e.StartTimeout
 	if edit != nil && entry.Err == nil {
 		edit(&entry)
 		entry.ID = e.Name

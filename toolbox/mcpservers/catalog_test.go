@@ -287,3 +287,10 @@ func TestFileEditsRacingDispatchLeaveNoOldSession(t *testing.T) {
 		require.Eventually(t, func() bool { return f.opened(v) == 0 }, 5*time.Second, time.Millisecond, v)
 	}
 }
+
+func TestACatalogBoundsAStartAsTheFileDoes(t *testing.T) {
+	f := parseAs(t, "config.toml", "[mcp_servers.a]\ncommand = \"x\"\nstartup_timeout_sec = 7\n", options())
+	catalog, err := (&mcpservers.Config{Entries: f.Entries}).Catalog(nil).List(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 7*time.Second, catalog[0].Server.Policy.ConnectTimeout)
+}

@@ -59,7 +59,7 @@ type Entry struct {
 	AutoApprove []string
 	// StartTimeout and CallTimeout bound the server's start and one call; zero
 	// when the file says nothing. In a catalog CallTimeout is [toolbox.Entry]'s
-	// Timeout; the start is bounded by [mcppool.Options]' ConnectTimeout alone.
+	// Timeout, and StartTimeout the ConnectTimeout of its Server's Policy.
 	StartTimeout, CallTimeout time.Duration
 }
 
