@@ -25,6 +25,9 @@ func TestMain(m *testing.M) {
 		fmt.Println(line)
 		fmt.Fprintln(os.Stderr, line)
 	}
+	if os.Getenv(counterEnv) != "" {
+		serveCounter()
+	}
 	hostile.Main()
 	goleak.VerifyTestMain(m)
 }
