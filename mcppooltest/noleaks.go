@@ -13,8 +13,8 @@ import (
 	"github.com/mcppool/mcppool/internal/tenure"
 )
 
-// leakTime is how long what ends by itself gets to do so.
-const leakTime = 5 * time.Second
+// leakTime is how long what ends by itself gets to do so. Tests of this package change it.
+var leakTime = 5 * time.Second
 
 // NoLeaks fails t if at its end, after a wait of up to five seconds, there is more than
 // there is now of:
