@@ -86,21 +86,18 @@ func Example_chatBackend() {
 	fmt.Println(b.post("anna", "eggs"))
 	fmt.Println(b.post("anna", "crash"))
 	fmt.Println(b.post("anna", "bread"))
-	fmt.Println(strings.Join(fakes.Log(), "\n"))
+	for _, call := range fakes.Calls() {
+		fmt.Println(call)
+	}
 	// Output:
 	// 200 milk
 	// 200 rope
 	// 200 milk, eggs
 	// 502 the notes of this chat are lost
 	// 200 bread
-	// notes#1: connected
 	// notes#1: note {"text":"milk"}
-	// notes#2: connected
 	// notes#2: note {"text":"rope"}
 	// notes#1: note {"text":"eggs"}
 	// notes#1: note {"text":"crash"}
-	// notes#1: died: the server died during note
-	// notes#1: closed
-	// notes#3: connected
 	// notes#3: note {"text":"bread"}
 }

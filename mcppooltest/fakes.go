@@ -166,8 +166,9 @@ func (f *Fakes) Calls() []*Call {
 }
 
 // Log returns a line for each thing that happened to the servers: connects, calls,
-// notifications, deaths and closes, in order. Its lines are for people and for the
-// comparisons of a test.
+// notifications, deaths and closes, in the order in which they happened. Its lines are for
+// people, and for a test of what follows from what: a close, for one, may come after the
+// answer of a later call.
 func (f *Fakes) Log() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()

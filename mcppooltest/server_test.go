@@ -85,9 +85,7 @@ func TestServerIsNoneOfAnUnknownMode(t *testing.T) {
 		mcppooltest.Server(inner, "crlf", "crfl=1")
 	})
 	srv := mcppooltest.Server(t)
-	for name, value := range mcppooltest.Env("crfl") {
-		srv.Env[name] = value
-	}
+	srv.Env = mcppooltest.Env("crfl")
 	_, err := realPool(t, nil).CallTool(t.Context(), srv, mcppool.Call{Tool: "pid", Scope: "s"})
 	var start *mcppool.StartError
 	require.ErrorAs(t, err, &start)
