@@ -57,6 +57,12 @@ while read -r step; do
 	grep -qE "^\| \`$step\` " CONTRIBUTING.md || complain "CONTRIBUTING.md doesn't name the step $step of .ci/run"
 done < <(.ci/run -list)
 
+# Each module is kept up to date.
+while read -r dir; do
+	[ "$dir" = . ] || grep -qF "'/${dir#./}'" .github/dependabot.yml ||
+		complain ".github/dependabot.yml doesn't name the module $dir"
+done < <(scripts/modules.sh)
+
 # Whoever imports the core gets mcp-go and nothing else.
 for os in linux darwin windows; do
 	others=$(GOOS=$os go list -f '{{range .Imports}}{{$.ImportPath}} {{.}}{{"\n"}}{{end}}' ./... |
