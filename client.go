@@ -104,7 +104,7 @@ func (c *conn) callTool(ctx context.Context, req *mcp.CallToolRequest, call *Cal
 	if d, ok := c.client.(*defaultClient); ok {
 		return d.callTool(ctx, req, call, id)
 	}
-	res, err := c.client.CallTool(ctx, *req)
+	res, err := c.client.CallTool(rpc.WithProgress(ctx, call.OnProgress), *req)
 	return res, publicError(c.server.redact, err)
 }
 
