@@ -34,6 +34,18 @@ type Call struct {
 	// is closed. It may be called from several goroutines at once, must not
 	// block, and must not call the pool. Nil means yes.
 	Check func() bool
+	// Gate is asked with the session right before the call is sent, after Check: an
+	// error of it is the call's, which is not sent, and costs no session. It must not
+	// call the pool, nor block for long, since others' calls may wait for it. Nil lets
+	// everything through.
+	Gate func(Served) error
+	// IfSession lets the call run in the session of this id alone: in another it isn't
+	// sent, and fails with [ErrOtherSession]. Empty is any.
+	IfSession string
+	// Handlers, unless it is nil, answers what the server asks during this call, in
+	// place of [Options.Handlers], by its Sampling and Elicitation where these aren't nil. A server is
+	// offered what the pool's Handlers have. It has no effect on a Concurrent server.
+	Handlers *Handlers
 	// OnProgress gets the progress notifications of this call, in order, all of
 	// them before the call returns. It runs on the connection's notification
 	// goroutine, must not block, since that keeps the call from returning, its ctx's
@@ -58,6 +70,10 @@ type Served struct {
 	// this one; empty when it had none, or that was too long ago: it is remembered for
 	// the last 1 024 of them.
 	Follows CloseReason
+	// Node is the replica that ran the call, and Hops how many others it went through,
+	// where several share their work (see the module cluster); empty and 0 without.
+	Node string
+	Hops int
 }
 
 // request makes the request of a call. Arguments is what the caller gave, for
@@ -148,8 +164,16 @@ func (c *conn) call(ctx context.Context, req *mcp.CallToolRequest, call *Call) (
 	t := &c.pool.trace
 	begun := c.pool.now()
 	first := !c.served.Load() && !c.served.Swap(true)
+	var in Served
+	if call.Served != nil || call.Gate != nil {
+		in = Served{Origin: c.borrowedOrigin(), Fresh: first, Follows: CloseReason(c.st.Follows())}
+	}
 	if call.Served != nil {
-		*call.Served = Served{Origin: c.borrowedOrigin(), Fresh: first, Follows: CloseReason(c.st.Follows())}
+		*call.Served = in
+	}
+	if call.Handlers != nil && !c.srv.Policy.Concurrent {
+		c.handlers.Store(call.Handlers)
+		defer c.handlers.Store(nil)
 	}
 	c.current.Begin(call.Tool, begun)
 	defer c.current.End()
@@ -160,7 +184,7 @@ func (c *conn) call(ctx context.Context, req *mcp.CallToolRequest, call *Call) (
 	if t.CallEnd != nil {
 		id = new(int64)
 	}
-	res, err = c.callTool(ctx, req, call, id)
+	res, err = c.callTool(ctx, req, call, in, id)
 	switch {
 	case err != nil:
 		res = nil
@@ -283,6 +307,27 @@ func (p *Pool) countLocked(c *conn, how outcome) {
 	p.outcomes[how]++
 	if how != outcomeNotSent {
 		c.st.Called()
+	}
+}
+
+// ErrOtherSession: the session of [Call.IfSession] is gone. The call was not sent.
+var ErrOtherSession = errors.New("mcppool: the session that the call is for is gone")
+
+// gateOf is all that is asked right before a call is sent; nil for nothing.
+func (c *conn) gateOf(call *Call, in Served) func() error {
+	if call.Check == nil && call.Gate == nil && call.IfSession == "" {
+		return nil
+	}
+	check, gate, only := call.Check, call.Gate, call.IfSession
+	session := in // the heap's, for a call that has a gate alone
+	return func() error {
+		if only != "" && only != c.id {
+			return ErrOtherSession
+		}
+		if err := ask(check); err != nil || gate == nil {
+			return err
+		}
+		return gate(session)
 	}
 }
 

@@ -100,9 +100,15 @@ func (c *conn) ask(ctx context.Context) error {
 
 // callTool makes a tools/call. The type of the default client is asked for by
 // name, since what is passed through an interface goes to the heap.
-func (c *conn) callTool(ctx context.Context, req *mcp.CallToolRequest, call *Call, id *int64) (*mcp.CallToolResult, error) {
+func (c *conn) callTool(ctx context.Context, req *mcp.CallToolRequest, call *Call, in Served, id *int64) (*mcp.CallToolResult, error) {
+	gate := c.gateOf(call, in)
 	if d, ok := c.client.(*defaultClient); ok {
-		return d.callTool(ctx, req, call, id)
+		return d.callTool(ctx, req, call, gate, id)
+	}
+	if call.Gate != nil || call.IfSession != "" { // Check was asked when the session was borrowed
+		if err := c.safely("Call.Gate", gate); err != nil {
+			return nil, MarkNotSent(err)
+		}
 	}
 	res, err := c.client.CallTool(ctx, *req)
 	return res, publicError(c.server.redact, err)
@@ -199,13 +205,11 @@ func (c *conn) command(cmd *exec.Cmd) error {
 	return err
 }
 
-// callTool sets id, unless it is nil, to the request's.
-func (c *defaultClient) callTool(ctx context.Context, req *mcp.CallToolRequest, call *Call, id *int64) (*mcp.CallToolResult, error) {
+// callTool asks gate, unless it is nil, right before the call is sent, and sets id,
+// unless it is nil, to the request's.
+func (c *defaultClient) callTool(ctx context.Context, req *mcp.CallToolRequest, call *Call, gate func() error, id *int64) (*mcp.CallToolResult, error) {
 	r := rpc.ToolCall{
-		Tool: req.Params.Name, Args: req.Params.RawArguments, Meta: call.Meta, OnProgress: call.OnProgress, ID: id,
-	}
-	if check := call.Check; check != nil {
-		r.Gate = func() error { return ask(check) }
+		Tool: req.Params.Name, Args: req.Params.RawArguments, Meta: call.Meta, OnProgress: call.OnProgress, ID: id, Gate: gate,
 	}
 	res, err := c.Conn.CallTool(ctx, r)
 	return res, publicError(c.redact, err)
@@ -213,7 +217,7 @@ func (c *defaultClient) callTool(ctx context.Context, req *mcp.CallToolRequest, 
 
 // CallTool is callTool for those who know only [Client].
 func (c *defaultClient) CallTool(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	return c.callTool(ctx, &req, &Call{Meta: req.Params.Meta}, nil)
+	return c.callTool(ctx, &req, &Call{Meta: req.Params.Meta}, nil, nil)
 }
 
 func (c *defaultClient) ListTools(ctx context.Context, req mcp.ListToolsRequest) (*mcp.ListToolsResult, error) {

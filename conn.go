@@ -61,8 +61,9 @@ type conn struct {
 	// doubt is set while the server is asked whether it answers.
 	doubt     atomic.Pointer[doubt]
 	current   current.Requests
-	lastErr   atomic.Pointer[error] // of a call
-	info      *mcp.InitializeResult // what the server said of itself; set before ready is closed
+	handlers  atomic.Pointer[Handlers] // of the call under way; nil when it has none
+	lastErr   atomic.Pointer[error]    // of a call
+	info      *mcp.InitializeResult    // what the server said of itself; set before ready is closed
 	showInfo  sync.Once
 	shownInfo *mcp.InitializeResult // info without secrets; set by infoToShow
 }

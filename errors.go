@@ -302,7 +302,7 @@ func SafeToRetry(err error) bool {
 	case errors.As(err, &start):
 		return true
 	default:
-		return false
+		return isNotSent(err) // as another replica said
 	}
 }
 

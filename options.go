@@ -221,11 +221,17 @@ func (p *Pool) handlersOf(of *conn) (c rpc.Handlers) {
 	h := &p.opts.Handlers
 	if h.Sampling != nil {
 		c.Sampling = func(ctx context.Context, req mcp.CreateMessageRequest) (*mcp.CreateMessageResult, error) {
+			if own := of.handlers.Load(); own != nil && own.Sampling != nil {
+				return own.Sampling(ctx, of.origin(), req)
+			}
 			return h.Sampling(ctx, of.origin(), req)
 		}
 	}
 	if h.Elicitation != nil {
 		c.Elicitation = func(ctx context.Context, req mcp.ElicitationRequest) (*mcp.ElicitationResult, error) {
+			if own := of.handlers.Load(); own != nil && own.Elicitation != nil {
+				return own.Elicitation(ctx, of.origin(), req)
+			}
 			return h.Elicitation(ctx, of.origin(), req)
 		}
 	}
