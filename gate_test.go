@@ -12,7 +12,7 @@ import (
 
 func TestGateThatRefusesKeepsTheCallFromTheServerAndTheSession(t *testing.T) {
 	refusal := errors.New("not yours")
-	pool, srv := realPool(t, nil), real(t, "")
+	pool, srv := realPool(t, nil), real(t, "plain")
 	require.Equal(t, "[a]", say(t, pool, srv, "s", "note", map[string]any{"text": "a"}))
 	var served, seen mcppool.Served
 	_, err := pool.CallTool(t.Context(), srv, mcppool.Call{
