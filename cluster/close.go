@@ -98,12 +98,11 @@ func (n *Node) ToolList(ctx context.Context, srv mcppool.Server, want mcppool.Bo
 			list, err = n.pool.ToolList(ctx, srv, mcppool.Borrow{Scope: want.Scope, Check: n.check(j)})
 			return err
 		}
-		ctx, cancel := context.WithCancel(ctx)
-		defer cancel()
 		a, err := n.away(ctx, j, at)
 		if err != nil {
 			return err
 		}
+		defer a.end()
 		r := a.request(at.claim)
 		r.List = true
 		body, err := a.run(&r, nil)

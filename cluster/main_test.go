@@ -40,6 +40,9 @@ func serve() {
 		notes = append(notes, req.GetString("text", ""))
 		return mcp.NewToolResultText(fmt.Sprint(notes)), nil
 	})
+	s.AddTool(mcp.NewTool("echo"), func(_ context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
+		return mcp.NewToolResultText(req.GetString("text", "")), nil
+	})
 	s.AddTool(mcp.NewTool("sleep"), func(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		if name := req.GetString("mark", ""); name != "" {
 			_ = os.WriteFile(name, nil, 0o600)

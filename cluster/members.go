@@ -106,6 +106,11 @@ func (n *Node) learnLocked(rec Record) *member {
 	if m.record.State.over() {
 		delete(n.windows, rec.Key)
 	}
+	if m.record.State == leaseFenced {
+		for a := range n.aways[rec.Key] {
+			a.cancel() // it may be stopped, and never answer; one that is released does
+		}
+	}
 	return m
 }
 

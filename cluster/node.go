@@ -40,18 +40,19 @@ type Node struct {
 	// changed is closed, and made anew, whenever the lease, the members or the
 	// generations change.
 	changed  chan struct{}
-	members  map[string]*member  // by incarnation
-	holdings map[string]*holding // what this replica owns or is about to, by name
-	routes   map[string]string   // names to the incarnation that last ran them
-	gens     map[string]uint64   // generations, by key
-	acked    uint64              // the highest revision of Generations that was acted upon
-	uses     map[string]*use     // configurations that calls came with, by key
-	byHash   map[uint64][]*use   // the same, by hashOf
-	answers  map[string]*asker   // calls that other replicas may be asked something for
-	windows  map[string]*window  // requests seen, by the caller's incarnation
-	graceEnd time.Time           // nobody is fenced before
-	claimsAt time.Time           // nothing is claimed before: the store may have been lost
-	ready    bool                // members and generations have been read
+	members  map[string]*member            // by incarnation
+	holdings map[string]*holding           // what this replica owns or is about to, by name
+	routes   map[string]string             // names to the incarnation that last ran them
+	gens     map[string]uint64             // generations, by key
+	acked    uint64                        // the highest revision of Generations that was acted upon
+	uses     map[string]*use               // configurations that calls came with, by key
+	byHash   map[uint64][]*use             // the same, by hashOf
+	aways    map[string]map[*away]struct{} // calls under way elsewhere, by incarnation
+	answers  map[string]*asker             // calls that other replicas may be asked something for
+	windows  map[string]*window            // requests seen, by the caller's incarnation
+	graceEnd time.Time                     // nobody is fenced before
+	claimsAt time.Time                     // nothing is claimed before: the store may have been lost
+	ready    bool                          // members and generations have been read
 	closed   bool
 }
 
@@ -85,7 +86,7 @@ func Join(ctx context.Context, pool *mcppool.Pool, dir Directory, opts *Options)
 		renewNow: make(chan struct{}, 1), leasing: make(chan struct{}, 1),
 		changed: make(chan struct{}),
 		members: map[string]*member{}, holdings: map[string]*holding{}, routes: map[string]string{},
-		gens: map[string]uint64{}, uses: map[string]*use{}, byHash: map[uint64][]*use{}, answers: map[string]*asker{}, windows: map[string]*window{},
+		gens: map[string]uint64{}, uses: map[string]*use{}, byHash: map[uint64][]*use{}, aways: map[string]map[*away]struct{}{}, answers: map[string]*asker{}, windows: map[string]*window{},
 	}
 	n.life, n.end = context.WithCancel(context.Background())
 	n.client = n.newClient()

@@ -201,7 +201,7 @@ func TestRouterRunsNothing(t *testing.T) {
 	}
 	tools, err := r.ListTools(t.Context(), srv, mcppool.Borrow{})
 	require.NoError(t, err)
-	require.Len(t, tools, 5)
+	require.Len(t, tools, 6)
 	local, err := host.ListTools(t.Context(), srv, mcppool.Borrow{})
 	require.NoError(t, err)
 	require.ElementsMatch(t, local, tools)

@@ -67,21 +67,20 @@ type away struct {
 	addr     string
 	inc      string
 	seq      uint64
-	ctx      context.Context
+	caller   context.Context
+	ctx      context.Context // ends with the caller's, and when the other replica is fenced
+	cancel   context.CancelFunc
 	handlers mcppool.Handlers
 	answers  sync.WaitGroup
 }
 
 // callThere has another replica run a job.
 func (n *Node) callThere(ctx context.Context, j *job, at spot) (*mcp.CallToolResult, error) {
-	ctx, cancel := context.WithCancel(ctx)
 	a, err := n.away(ctx, j, at)
 	if err != nil {
-		cancel()
 		return nil, err
 	}
-	defer a.answers.Wait()
-	defer cancel() // before the wait
+	defer a.end()
 	r := a.request(at.claim)
 	r.Tool, r.Meta, r.IfSession, r.Progress = j.call.Tool, j.call.Meta, j.call.IfSession, j.call.OnProgress != nil
 	r.Samples, r.Elicits = a.handlers.Sampling != nil, a.handlers.Elicitation != nil
@@ -107,7 +106,7 @@ func unknownContent(typ string, raw json.RawMessage) mcp.Content {
 
 // away looks up where a job is to go.
 func (n *Node) away(ctx context.Context, j *job, at spot) (*away, error) {
-	a := &away{n: n, j: j, inc: at.inc, ctx: ctx, seq: n.seq.Add(1), handlers: n.pool.Options().Handlers}
+	a := &away{n: n, j: j, inc: at.inc, caller: ctx, seq: n.seq.Add(1), handlers: n.pool.Options().Handlers}
 	if own := j.call.Handlers; own != nil {
 		if own.Sampling != nil {
 			a.handlers.Sampling = own.Sampling
@@ -125,7 +124,24 @@ func (n *Node) away(ctx context.Context, j *job, at spot) (*away, error) {
 	if a.name, a.addr = m.record.Name, m.record.Addr; a.name == "" {
 		a.name = at.inc
 	}
+	a.ctx, a.cancel = context.WithCancel(ctx)
+	if n.aways[at.inc] == nil {
+		n.aways[at.inc] = map[*away]struct{}{}
+	}
+	n.aways[at.inc][a] = struct{}{}
 	return a, nil
+}
+
+// end ends all that belongs to the call.
+func (a *away) end() {
+	a.cancel()
+	a.answers.Wait()
+	a.n.mu.Lock()
+	defer a.n.mu.Unlock()
+	delete(a.n.aways[a.inc], a)
+	if len(a.n.aways[a.inc]) == 0 {
+		delete(a.n.aways, a.inc)
+	}
 }
 
 func (a *away) request(claim bool) request {
@@ -191,10 +207,10 @@ func encode1(v any) []byte {
 // failed is what a caller gets when the other replica said nothing more.
 func (a *away) failed(delivered bool, err error) error {
 	switch {
-	case a.ctx.Err() != nil && !delivered:
-		return mcppool.MarkNotSent(a.ctx.Err())
-	case a.ctx.Err() != nil:
-		return fmt.Errorf("cluster: waiting for replica %s: %w", a.name, a.ctx.Err())
+	case a.caller.Err() != nil && !delivered:
+		return mcppool.MarkNotSent(a.caller.Err())
+	case a.caller.Err() != nil:
+		return fmt.Errorf("cluster: waiting for replica %s: %w", a.name, a.caller.Err())
 	case !delivered:
 		return errors.Join(gone, err)
 	case errors.Is(err, errTooLong):
