@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"slices"
 	"sync"
 	"time"
@@ -153,7 +154,7 @@ func (n *Node) keepLease() {
 		wait := n.opts.Renew
 		err := n.keepOnce()
 		if err != nil {
-			n.opts.Logger.Warn("cluster: lease not renewed", "replica", n.name(), "err", err.Error())
+			n.log(slog.LevelWarn, n.name(), "lease not renewed", slog.String("err", err.Error()))
 			wait = n.opts.Renew / 4
 		}
 		n.mu.Lock()
@@ -222,7 +223,7 @@ func (n *Node) park(why error) {
 	n.tellLocked()
 	n.mu.Unlock()
 	n.count(&n.counts.Parks)
-	n.opts.Logger.Warn("cluster: the lease is over; sessions are parked", "replica", n.name(), "err", why.Error())
+	n.log(slog.LevelWarn, n.name(), "the lease is over; sessions are parked", slog.String("err", why.Error()))
 	if n.opts.OnFence == Kill && !serve {
 		n.dropAll(why)
 	}
@@ -256,7 +257,7 @@ func (n *Node) reenter(lostStore bool) error {
 	defer n.mu.Unlock()
 	n.lease.parked = false
 	n.tellLocked()
-	n.opts.Logger.Info("cluster: the replica serves again", "replica", n.nameLocked(), "scopes", len(n.holdings))
+	n.log(slog.LevelInfo, n.nameLocked(), "the replica serves again", slog.Int("scopes", len(n.holdings)))
 	return nil
 }
 
@@ -381,6 +382,11 @@ func (n *Node) release(ctx context.Context) {
 		}
 		l.revision = rec.Revision
 	}
+}
+
+// log writes a line of a replica's life.
+func (n *Node) log(level slog.Level, replica, msg string, attrs ...slog.Attr) {
+	n.opts.Logger.LogAttrs(context.Background(), level, "cluster: "+msg, append(attrs, slog.String("replica", replica))...)
 }
 
 // name is what people call this replica.

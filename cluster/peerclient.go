@@ -180,7 +180,7 @@ func (a *away) run(r *request, args []byte) ([]byte, error) {
 		text, _ := io.ReadAll(io.LimitReader(res.Body, 4<<10))
 		return nil, refusedBy(a.name, res.StatusCode, text)
 	}
-	in := bufio.NewReaderSize(res.Body, 64<<10)
+	in := bufio.NewReader(res.Body)
 	for {
 		kind, data, err := readEvent(in, a.n.opts.MaxMessage+64<<10)
 		if err != nil {
