@@ -110,7 +110,7 @@ func (c *conn) callTool(ctx context.Context, req *mcp.CallToolRequest, call *Cal
 			return nil, MarkNotSent(err)
 		}
 	}
-	res, err := c.client.CallTool(ctx, *req)
+	res, err := c.client.CallTool(rpc.WithProgress(ctx, call.OnProgress), *req)
 	return res, publicError(c.server.redact, err)
 }
 

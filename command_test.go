@@ -2,7 +2,6 @@ package mcppool_test
 
 import (
 	"errors"
-	"os"
 	"os/exec"
 	"sync/atomic"
 	"testing"
@@ -10,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mcppool/mcppool"
-	"github.com/mcppool/mcppool/internal/hostile"
+	"github.com/mcppool/mcppool/mcppooltest"
 )
 
 func TestCommandMayChangeHowEveryProcessIsStarted(t *testing.T) {
@@ -35,10 +34,7 @@ func TestCommandIsCalledForTheSecondStartOfAConnectToo(t *testing.T) {
 		starts.Add(1)
 		return nil
 	}})
-	name, value := hostile.Entry("strict")
-	self, err := os.Executable()
-	require.NoError(t, err)
-	say(t, p, mcppool.Server{Command: self, Env: map[string]string{name: value}}, "s", "count", nil)
+	say(t, p, mcppooltest.Server(t, "strict"), "s", "count", nil)
 	require.EqualValues(t, 2, starts.Load())
 }
 

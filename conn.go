@@ -16,6 +16,7 @@ import (
 	"github.com/mcppool/mcppool/internal/mcpconn"
 	"github.com/mcppool/mcppool/internal/poolstate"
 	"github.com/mcppool/mcppool/internal/redact"
+	"github.com/mcppool/mcppool/internal/rpc"
 	"github.com/mcppool/mcppool/internal/scratch"
 )
 
@@ -253,7 +254,7 @@ func (p *Pool) dial(ctx context.Context, c *conn) (err error) {
 			c.client, err = p.dialDefault(ctx, c, &srv)
 			return err
 		}
-		c.client, err = p.opts.Dial(ctx, srv)
+		c.client, err = p.opts.Dial(rpc.WithHandlers(ctx, p.handlersOf(c)), srv)
 		return c.ownError(err)
 	})
 	switch {

@@ -18,7 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mcppool/mcppool"
-	"github.com/mcppool/mcppool/internal/hostile"
+	"github.com/mcppool/mcppool/mcppooltest"
 )
 
 func init() {
@@ -43,8 +43,11 @@ func runtimes(t *testing.T, f func(t *testing.T, rt containerCLI)) {
 
 // server runs in a container, and ends at nothing but SIGKILL.
 func (rt containerCLI) server(before ...string) mcppool.Server {
-	name, value := hostile.Entry("ignoreeof", "ignoreterm")
-	args := append([]string{"run", "-i", "--rm", "--env", name + "=" + value}, before...)
+	args := []string{"run", "-i", "--rm"}
+	for name, value := range mcppooltest.Env("ignoreeof", "ignoreterm") {
+		args = append(args, "--env", name+"="+value)
+	}
+	args = append(args, before...)
 	return mcppool.Server{Command: rt.cli, Args: append(args, rt.args...), Env: rt.env}
 }
 

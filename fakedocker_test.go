@@ -21,7 +21,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/mcppool/mcppool/internal/hostile"
+	"github.com/mcppool/mcppool/mcppooltest"
 )
 
 // fakeDocker is this binary as a program that runs containers as docker does: what it
@@ -120,7 +120,10 @@ func dockerStop(dir, id string, patience time.Duration) {
 
 // dockerRun starts a container and is its client.
 func dockerRun(dir string, args []string) {
-	labels, env, name := []string{}, "", ""
+	var (
+		labels, env []string
+		name        string
+	)
 	for i, a := range args {
 		switch a {
 		case "--label":
@@ -128,7 +131,7 @@ func dockerRun(dir string, args []string) {
 		case "--name":
 			name = args[i+1]
 		case "--env":
-			env = args[i+1]
+			env = append(env, args[i+1])
 		}
 	}
 	id := fmt.Sprintf("c-%d", os.Getpid())
@@ -139,7 +142,7 @@ func dockerRun(dir string, args []string) {
 	must(err)
 	// Through one more process, so that nothing leads from the client to the container.
 	daemon := exec.CommandContext(context.Background(), os.Args[0])
-	daemon.Env = []string{modeEnv + "=docker daemon", "FAKE_DOCKER=" + dir, "ENTRY=" + env, "ID=" + id, "LABELS=" + strings.Join(labels, "\n"), "GORACE=atexit_sleep_ms=0"}
+	daemon.Env = []string{modeEnv + "=docker daemon", "FAKE_DOCKER=" + dir, "ENTRIES=" + strings.Join(env, "\n"), "ID=" + id, "LABELS=" + strings.Join(labels, "\n"), "GORACE=atexit_sleep_ms=0"}
 	daemon.ExtraFiles = []*os.File{file}
 	daemon.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	must(daemon.Run())
@@ -158,7 +161,7 @@ func dockerRun(dir string, args []string) {
 func serveDockerDaemon() {
 	listener := os.NewFile(3, "listener")
 	c := exec.CommandContext(context.Background(), os.Args[0])
-	c.Env = []string{modeEnv + "=docker container", "ENTRY=" + os.Getenv("ENTRY"), "GORACE=atexit_sleep_ms=0"}
+	c.Env = []string{modeEnv + "=docker container", "ENTRIES=" + os.Getenv("ENTRIES"), "GORACE=atexit_sleep_ms=0"}
 	c.ExtraFiles = []*os.File{listener}
 	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	must(c.Start())
@@ -175,10 +178,10 @@ func serveDockerContainer() {
 	file, err := conn.(*net.UnixConn).File()
 	must(err)
 	os.Stdin, os.Stdout = file, file
-	name, value, ok := strings.Cut(os.Getenv("ENTRY"), "=")
-	if !ok {
-		must(errors.New("no server"))
+	for entry := range strings.SplitSeq(os.Getenv("ENTRIES"), "\n") {
+		name, value, _ := strings.Cut(entry, "=")
+		must(os.Setenv(name, value))
 	}
-	must(os.Setenv(name, value))
-	hostile.Main()
+	mcppooltest.Serve()
+	must(errors.New("no server"))
 }

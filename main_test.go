@@ -6,12 +6,12 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/mcppool/mcppool/internal/hostile"
 	"github.com/mcppool/mcppool/internal/offering"
+	"github.com/mcppool/mcppool/mcppooltest"
 )
 
 func TestMain(m *testing.M) {
-	hostile.Main()
+	mcppooltest.Serve()
 	if offering.Main() {
 		return
 	}

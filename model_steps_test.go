@@ -401,6 +401,9 @@ func (w *modelWorld) hold(ctx context.Context, s *modelStep, rec *modelCall, l *
 		ctx, cancel := call.context(ctx)
 		defer cancel()
 		w.judge(call, func() (*mcp.CallToolResult, error) { return l.CallTool(ctx, w.toolCall(call)) })
+		if isOver(l) && l.Err() == nil {
+			w.failf("lease %d is over, and nothing says why", rec.id)
+		}
 	}
 	defer func() {
 		w.mu.Lock()
@@ -419,6 +422,9 @@ func (w *modelWorld) hold(ctx context.Context, s *modelStep, rec *modelCall, l *
 		}
 		l.Release()
 		l.Release()
+		if !isOver(l) {
+			w.failf("lease %d isn't over though it was given back", rec.id)
+		}
 		use(modelCallPlan{Timeout: time.Second, Cancel: -1})
 	}()
 	for i := range s.Calls {

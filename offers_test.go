@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"strconv"
 	"testing"
@@ -14,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/mcppool/mcppool"
-	"github.com/mcppool/mcppool/internal/hostile"
 	"github.com/mcppool/mcppool/internal/offering"
+	"github.com/mcppool/mcppool/mcppooltest"
 )
 
 // full is a server of an era that offers something of everything.
@@ -227,11 +228,8 @@ func TestProcessThatDiesAfterEachStartIsNotTriedForEver(t *testing.T) {
 	require.LessOrEqual(t, p.Stats().Connects, uint64(10))
 }
 
-// setHostile makes a server one of internal/hostile.
-func setHostile(srv *mcppool.Server, traits string) {
-	name, value := hostile.Entry(traits)
-	srv.Env[name] = value
-}
+// setHostile makes a server one of package mcppooltest.
+func setHostile(srv *mcppool.Server, modes string) { maps.Copy(srv.Env, mcppooltest.Env(modes)) }
 
 func killProcess(pid int) error {
 	p, err := os.FindProcess(pid)

@@ -63,12 +63,12 @@ func refuse(w http.ResponseWriter, why refusal) {
 }
 
 // admit reports whether a request is for this incarnation, of a replica that lives, and new.
-func (n *Node) admit(ctx context.Context, w http.ResponseWriter, version int, from, to string, seq uint64) bool {
+func (n *Node) admit(ctx context.Context, w http.ResponseWriter, e *envelope) bool {
 	n.mu.Lock()
-	mine, known := to == n.lease.incarnation, n.members[from] != nil
+	mine, known := e.To == n.lease.incarnation, n.members[e.From] != nil
 	n.mu.Unlock()
 	switch {
-	case version < minVersion:
+	case e.Version < minVersion:
 		http.Error(w, "too old a version", http.StatusBadRequest)
 		return false
 	case !mine:
@@ -77,7 +77,7 @@ func (n *Node) admit(ctx context.Context, w http.ResponseWriter, version int, fr
 	}
 	if !known {
 		ctx, cancel := n.op(ctx)
-		rec, err := n.dir.Get(ctx, Leases, from)
+		rec, err := n.dir.Get(ctx, Leases, e.From)
 		cancel()
 		if err == nil {
 			n.mu.Lock()
@@ -87,17 +87,17 @@ func (n *Node) admit(ctx context.Context, w http.ResponseWriter, version int, fr
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	m := n.members[from]
+	m := n.members[e.From]
 	if m == nil || m.record.State == leaseFenced {
 		refuse(w, stranger)
 		return false
 	}
-	win := n.windows[from]
+	win := n.windows[e.From]
 	if win == nil {
 		win = &window{}
-		n.windows[from] = win
+		n.windows[e.From] = win
 	}
-	if !win.fresh(seq) {
+	if !win.fresh(e.Seq) {
 		http.Error(w, "seen before", http.StatusBadRequest)
 		return false
 	}
@@ -117,7 +117,7 @@ func (n *Node) serveCall(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	ctx := r.Context()
-	if !n.admit(ctx, w, req.Version, req.From, req.To, req.Seq) {
+	if !n.admit(ctx, w, &req.envelope) {
 		return
 	}
 	if req.Timeout > 0 {
@@ -329,7 +329,7 @@ func (n *Node) serveAnswer(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "not an answer", http.StatusBadRequest)
 		return
 	}
-	if !n.admit(r.Context(), w, ans.Version, ans.From, ans.To, ans.Seq) {
+	if !n.admit(r.Context(), w, &ans.envelope) {
 		return
 	}
 	n.mu.Lock()

@@ -24,12 +24,17 @@ const (
 	pathAnswer = "/mcppool/cluster/1/answer" // an answer to what a server asked during one
 )
 
+// envelope says whose a request is.
+type envelope struct {
+	Version int    `json:"v"`
+	From    string `json:"from"` // incarnations: who sends it, and who is to act upon it
+	To      string `json:"to"`
+	Seq     uint64 `json:"seq"` // never the same twice of a sender
+}
+
 // request is the first line of what is posted to pathCall; the call's arguments follow it.
 type request struct {
-	Version    int        `json:"v"`
-	From       string     `json:"from"` // incarnations: who sends it, and who is to run it
-	To         string     `json:"to"`
-	Seq        uint64     `json:"seq"`               // never the same twice of a sender
+	envelope
 	Timeout    int64      `json:"timeout,omitempty"` // ns that the caller has left; 0: no deadline
 	Claim      bool       `json:"claim,omitempty"`
 	List       bool       `json:"list,omitempty"`
@@ -75,14 +80,11 @@ func (w *wireServer) server() mcppool.Server {
 
 // answer is what is posted to pathAnswer.
 type answer struct {
-	Version int             `json:"v"`
-	From    string          `json:"from"`
-	To      string          `json:"to"`
-	Seq     uint64          `json:"seq"`
-	Call    uint64          `json:"call"` // Seq of the call
-	ID      int             `json:"id"`   // of the question
-	Result  json.RawMessage `json:"result,omitempty"`
-	Error   string          `json:"error,omitempty"`
+	envelope
+	Call   uint64          `json:"call"` // Seq of the call
+	ID     int             `json:"id"`   // of the question
+	Result json.RawMessage `json:"result,omitempty"`
+	Error  string          `json:"error,omitempty"`
 }
 
 // The events of the stream that answers a call.

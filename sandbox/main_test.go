@@ -71,6 +71,8 @@ func serve() {
 		"pids":   pids,
 		"daemon": daemon,
 		"limit":  limit,
+		"fork":   fork,
+		"grow":   grow,
 		"namespace": func(string) (string, error) {
 			return "made", exec.CommandContext(context.Background(), "unshare", "--user", "true").Run()
 		},
@@ -119,6 +121,30 @@ func daemon(string) (string, error) {
 	cmd.Env = []string{modeEnv + "=server"}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	return "started", cmd.Start()
+}
+
+// fork starts processes until that fails.
+func fork(string) (string, error) {
+	for range 100 {
+		cmd := exec.CommandContext(context.Background(), "sleep", "60")
+		if err := cmd.Start(); err != nil {
+			return err.Error(), nil
+		}
+	}
+	return "all were started", nil
+}
+
+// grow takes 256 MB, piece by piece.
+func grow(string) (string, error) {
+	var all [][]byte
+	for range 256 {
+		piece := make([]byte, 1<<20)
+		for i := range piece {
+			piece[i] = 1
+		}
+		all = append(all, piece)
+	}
+	return fmt.Sprint(len(all)), nil
 }
 
 func limit(string) (string, error) {

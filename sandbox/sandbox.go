@@ -27,8 +27,8 @@
 //
 // # What it doesn't bound
 //
-// The kernel's own faults, the processor and the memory, but for Limits; what the server
-// does over the network, if it has one.
+// The kernel's own faults, the processor and the memory, but for Limits and Cgroup; what
+// the server does over the network, if it has one.
 package sandbox
 
 import (
@@ -50,11 +50,24 @@ type Rules struct {
 	// Network lets it use the host's network, all of it.
 	Network bool
 	Limits  Limits
+	Cgroup  Cgroup
+}
+
+// Cgroup bounds what all processes of a box may take together. Each box has a cgroup of
+// its own, which is removed by a later start once the box has ended. Zero is no bound.
+type Cgroup struct {
+	// Parent is the folder of a cgroup of version 2, below which those of the boxes are
+	// made. It must be this user's, have the controllers, and have no processes itself:
+	// the host runs in another one, such as a child of it. Of systemd it is had with
+	// Delegate=yes and DelegateSubgroup=host. Empty means that boxes have none.
+	Parent    string
+	Memory    int64   // bytes; the kernel ends a process of the box that needs more
+	Processes int64   // and threads
+	CPUs      float64 // processors' worth of time: 0.5 is half of one
 }
 
 // Limits bound what each process of a box may take, as setrlimit(2) has it; zero is the
-// host's own limit. A box has no bound on the sum of its processes: give those of a
-// whole server a cgroup by SysProcAttr.CgroupFD.
+// host's own limit. [Cgroup] bounds the sum.
 type Limits struct {
 	AddressSpace int64 // bytes of address space; programs of V8 and Go reserve far more than they use
 	FileSize     int64 // bytes of the largest file that it may write

@@ -93,7 +93,11 @@ func Bubblewrap(rules Rules) Command {
 		if err != nil {
 			return err
 		}
-		args = slices.Concat([]string{t.bwrap}, args, []string{"--"}, inner, []string{cmd.Path}, cmd.Args[1:])
+		joins, err := rules.Cgroup.args()
+		if err != nil {
+			return err
+		}
+		args = slices.Concat(joins, []string{t.bwrap}, args, []string{"--"}, inner, []string{cmd.Path}, cmd.Args[1:])
 		if t.env != "" {
 			args = slices.Concat([]string{t.env, ignoreTerm}, args)
 		}

@@ -188,7 +188,7 @@ func (s *suite) executions() map[string]int {
 		s.Fatal(err)
 	}
 	ran := map[string]int{}
-	for _, id := range strings.FieldsSeq(string(b)) {
+	for id := range strings.FieldsSeq(string(b)) {
 		ran[id]++
 	}
 	return ran

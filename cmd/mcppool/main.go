@@ -1,10 +1,14 @@
-// Mcppool looks at the MCP servers that a host's configuration file names:
+// Mcppool works with the MCP servers that a host's configuration file names:
 //
 //	mcppool check .cursor/mcp.json
 //
 // starts each of them, lists its tools, ends it, and prints what there is to know
-// before a program keeps it in a pool. The README beside this file describes what
-// it prints.
+// before a program keeps it in a pool.
+//
+//	mcppool serve .cursor/mcp.json
+//
+// serves all of them behind one endpoint of streamable HTTP, with sessions of its own for
+// each client. The README beside this file describes both.
 package main
 
 import (
@@ -45,8 +49,18 @@ be read.
 `
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	if len(args) > 0 && args[0] == "serve" {
+		o, err := parseServe(args[1:], stderr)
+		switch {
+		case errors.Is(err, flag.ErrHelp):
+			return statusFine
+		case err != nil:
+			return statusUsage
+		}
+		return serve(ctx, o, stderr)
+	}
 	if len(args) == 0 || args[0] != "check" {
-		fmt.Fprint(stderr, usage)
+		fmt.Fprint(stderr, usage, "\n", serveUsage)
 		if len(args) == 1 && (args[0] == "help" || args[0] == "-h" || args[0] == "-help" || args[0] == "--help") {
 			return statusFine
 		}
@@ -90,6 +104,19 @@ type times struct {
 // grace is when a pool sends SIGTERM to a process whose input it has ended.
 func (t times) grace() time.Duration { return t.end / 2 }
 
+// hostFlags make the flags that say how the files are read.
+func (o *options) hostFlags(set *flag.FlagSet) {
+	set.Func("host", "the `host` whose files they are, such as cursor, where they don't say", func(s string) error {
+		o.reading.Host = mcpservers.Host(s)
+		if hosts := mcpservers.Hosts(); !slices.Contains(hosts, o.reading.Host) {
+			return fmt.Errorf("isn't known; known are %v", hosts)
+		}
+		return nil
+	})
+	o.inputsFrom(set)
+	set.StringVar(&o.reading.WorkspaceFolder, "workspace", "", "the project's `directory`, for ${workspaceFolder} and relative paths")
+}
+
 // parseFlags has said what is wrong when it returns an error.
 func parseFlags(args []string, stderr io.Writer) (*options, error) {
 	o := new(options)
@@ -103,15 +130,7 @@ func parseFlags(args []string, stderr io.Writer) (*options, error) {
 	set.DurationVar(&o.times.start, "timeout", time.Minute, "how long the start of a server may take, and then its list of tools")
 	set.DurationVar(&o.times.end, "close-timeout", 10*time.Second, "how long its end may take: end of input, SIGTERM after half of it, and the kill")
 	set.IntVar(&o.parallel, "parallel", 4, "how many servers are looked at, at a time")
-	set.Func("host", "the `host` whose files they are, such as cursor, where they don't say", func(s string) error {
-		o.reading.Host = mcpservers.Host(s)
-		if hosts := mcpservers.Hosts(); !slices.Contains(hosts, o.reading.Host) {
-			return fmt.Errorf("isn't known; known are %v", hosts)
-		}
-		return nil
-	})
-	o.inputsFrom(set)
-	set.StringVar(&o.reading.WorkspaceFolder, "workspace", "", "the project's `directory`, for ${workspaceFolder} and relative paths")
+	o.hostFlags(set)
 	if err := set.Parse(args); err != nil {
 		return nil, err
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/mcppool/mcppool/internal/hostile"
+	"github.com/mcppool/mcppool/mcppooltest"
 )
 
 // chatter makes the test binary print the words of this variable and its arguments
@@ -25,22 +25,23 @@ func TestMain(m *testing.M) {
 		fmt.Println(line)
 		fmt.Fprintln(os.Stderr, line)
 	}
-	hostile.Main()
+	if os.Getenv(counterEnv) != "" {
+		serveCounter()
+	}
+	mcppooltest.Serve()
 	goleak.VerifyTestMain(m)
 }
 
 // entry is a server of a configuration file.
 type entry map[string]any
 
-// hostileEntry is a server of internal/hostile with these traits.
-func hostileEntry(traits ...string) entry {
+// hostileEntry is a server of package mcppooltest in these modes.
+func hostileEntry(modes ...string) entry {
 	self, err := os.Executable()
 	if err != nil {
 		panic(err)
 	}
-	name, value := hostile.Entry(traits...)
-	// A binary built with -race would sleep a second at its exit.
-	return entry{"command": self, "env": map[string]string{name: value, "GORACE": "atexit_sleep_ms=0"}}
+	return entry{"command": self, "env": mcppooltest.Env(modes...)}
 }
 
 func (e entry) with(field string, value any) entry {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcppool/mcppool"
 	"github.com/mcppool/mcppool/toolbox/mcpservers"
 )
 
@@ -25,7 +26,11 @@ func suggest(e *mcpservers.Entry, s *server) (all []suggestion) {
 		add("Policy.Mode: mcppool.Exclusive", "its browser profile serves one process at a time")
 	}
 	if took >= slowStart && !profile && !e.Server.IsHTTP() {
-		add("Policy.Spares: 1", fmt.Sprintf("a new conversation waits %s for its start", seconds(*s.StartMS)))
+		why := fmt.Sprintf("a new conversation waits %s for its start", seconds(*s.StartMS))
+		if installs(&e.Server) {
+			why += "; look again, as the first start of a package installs it"
+		}
+		add("Policy.Spares: 1", why)
 	}
 	if e.StartTimeout > 0 && took > e.StartTimeout {
 		add("a longer start timeout in the file", fmt.Sprintf("it took %s, and the file allows %s", seconds(*s.StartMS), e.StartTimeout))
@@ -42,6 +47,20 @@ func suggest(e *mcpservers.Entry, s *server) (all []suggestion) {
 		add("Options.CloseTimeout: 2 * time.Second", fmt.Sprintf("it has to be killed: each close took %s", seconds(s.End.MS)))
 	}
 	return all
+}
+
+// installers are programs that fetch what they run when it isn't there.
+var installers = []string{"npx", "bunx", "pnpx", "pnpm", "yarn", "uvx", "uv", "pipx", "docker", "podman", "nerdctl", "deno", "go", "dnx"}
+
+// installs reports whether a start of the server may be one that installs it.
+func installs(srv *mcppool.Server) bool {
+	for _, word := range append([]string{srv.Command}, srv.Args...) { // whatever wraps it
+		name := strings.TrimSuffix(strings.ToLower(filepath.Base(filepath.ToSlash(word))), filepath.Ext(word))
+		if slices.Contains(installers, name) {
+			return true
+		}
+	}
+	return false
 }
 
 // profileFlags name a browser's profile.

@@ -32,6 +32,18 @@ func TestABrowserProfileIsKnownByItsFlagOrItsPackage(t *testing.T) {
 	}
 }
 
+func TestAStartThatMayHaveInstalledThePackageIsNoMeasure(t *testing.T) {
+	slow := int64(50_000)
+	why := func(command string, args ...string) string {
+		s := &server{Status: statusOK, StartMS: &slow, Starts: 1}
+		return suggest(&mcpservers.Entry{Server: mcppool.Server{Command: command, Args: args}}, s)[0].Why
+	}
+	for _, line := range [][]string{{"npx", "-y", "a"}, {"/usr/bin/npx", "a"}, {"npx.cmd", "a"}, {"cmd", "/c", "npx", "a"}, {"uvx", "a"}, {"docker", "run", "a"}} {
+		require.Contains(t, why(line[0], line[1:]...), "look again", line)
+	}
+	require.NotContains(t, why("node", "server.js"), "look again")
+}
+
 func TestWhatSuitsAServerIsSuggested(t *testing.T) {
 	known := func(startMS int64, more func(*server)) *server {
 		s := &server{Status: statusOK, StartMS: &startMS, Protocol: "2025-11-25", Starts: 1, End: &end{By: "input"}}

@@ -63,7 +63,7 @@ func TestTheTableSaysOfEachServerWhatItIsAndHowItEnded(t *testing.T) {
 	golden(t, "table.txt", blanks.ReplaceAllString(steady(got.stdout, file), "  "))
 	require.Equal(t, 13, strings.Count(got.stderr, "\n"), "a line for each server")
 	require.Contains(t, got.stderr, "[13/13] ")
-	require.Regexp(t, `\[\d+/13\] fine: \d+\.\d\d s, 1 tool\n`, got.stderr)
+	require.Regexp(t, `\[\d+/13\] fine: \d+\.\d\d s, 23 tools\n`, got.stderr)
 	require.Regexp(t, `\[\d+/13\] dying: failed: it did not connect: .*exit status 3`, got.stderr)
 	require.Regexp(t, `\[\d+/13\] off: off\n`, got.stderr)
 }

@@ -11,14 +11,14 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/mcppool/mcppool/internal/hostile"
 	"github.com/mcppool/mcppool/internal/mcpconn"
 	"github.com/mcppool/mcppool/internal/offering"
 	"github.com/mcppool/mcppool/internal/rpc"
+	"github.com/mcppool/mcppool/mcppooltest"
 )
 
 func TestMain(m *testing.M) {
-	hostile.Main()
+	mcppooltest.Serve()
 	if offering.Main() || refusing() || streaming() || questioned() || inquiring() || oddly() {
 		return
 	}
@@ -140,7 +140,11 @@ func refuses(t testing.TB, era rpc.Era) mcpconn.Config {
 
 func hostileServer(t testing.TB, traits ...string) mcpconn.Config {
 	t.Helper()
-	return child(t, hostile.Env(traits...))
+	cfg := child(t)
+	for name, value := range mcppooltest.Env(traits...) {
+		cfg.Env = append(cfg.Env, name+"="+value)
+	}
+	return cfg
 }
 
 // streaming runs a modern server with streams of its own mind: for the resource

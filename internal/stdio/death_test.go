@@ -305,7 +305,7 @@ func TestCancelledCallsAreToldToTheServerEvenIfCloseFollowsAtOnce(t *testing.T) 
 	for range 20 {
 		cfg := serverConfig(t, "silent")
 		log := filepath.Join(t.TempDir(), "log")
-		cfg.Proc.Env = append(cfg.Proc.Env, "HOSTILE_LOG="+log)
+		cfg.Proc.Env = append(cfg.Proc.Env, "MCPPOOLTEST_LOG="+log)
 		c := start(t, cfg)
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 		_, err := call(ctx, c, "echo", `{}`)

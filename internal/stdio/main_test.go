@@ -14,22 +14,24 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
-	"github.com/mcppool/mcppool/internal/hostile"
 	"github.com/mcppool/mcppool/internal/proc"
 	"github.com/mcppool/mcppool/internal/stdio"
+	"github.com/mcppool/mcppool/mcppooltest"
 )
 
 func TestMain(m *testing.M) {
-	hostile.Main()
-	os.Exit(m.Run())
+	mcppooltest.Main(m)
 }
 
-// serverConfig is a hostile server with these traits.
+// serverConfig is a server in these modes.
 func serverConfig(t testing.TB, traits ...string) stdio.Config {
 	t.Helper()
 	exe, err := os.Executable()
 	require.NoError(t, err)
-	env := []string{hostile.Env(traits...), mark(t), "GORACE=atexit_sleep_ms=0"}
+	env := []string{mark(t)}
+	for name, value := range mcppooltest.Env(traits...) {
+		env = append(env, name+"="+value)
+	}
 	for _, name := range []string{"SYSTEMROOT", "GOCOVERDIR", "TMP", "TEMP"} {
 		if v, ok := os.LookupEnv(name); ok {
 			env = append(env, name+"="+v)

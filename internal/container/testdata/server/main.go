@@ -1,6 +1,6 @@
 // Server is the program of the image that the tests run.
 package main
 
-import "github.com/mcppool/mcppool/internal/hostile"
+import "github.com/mcppool/mcppool/mcppooltest"
 
-func main() { hostile.Main() }
+func main() { mcppooltest.Serve() }

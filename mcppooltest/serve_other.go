@@ -1,6 +1,6 @@
 //go:build !unix
 
-package hostile
+package mcppooltest
 
 import "os/exec"
 

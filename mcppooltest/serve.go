@@ -1,4 +1,4 @@
-package hostile
+package mcppooltest
 
 import (
 	"bufio"
@@ -23,25 +23,27 @@ type message struct {
 }
 
 type server struct {
-	traits
+	modes
 	calls sync.WaitGroup
 
 	write sync.Mutex // one message at a time
 
 	mu      sync.Mutex // protects the fields below
 	count   int
+	notes   []string
 	seen    []string // notifications, with the id that a cancellation names
 	asked   map[string]chan message
 	started bool // initialize was answered
 }
 
-func newServer(t traits) *server {
-	return &server{traits: t, asked: make(map[string]chan message)}
+func newServer(m modes) *server {
+	return &server{modes: m, asked: make(map[string]chan message)}
 }
 
 func (s *server) run() {
 	time.AfterFunc(lifetime, func() { os.Exit(9) })
-	if s.traits["die"] == "start" {
+	time.Sleep(s.duration("slowstart"))
+	if s.modes["die"] == "start" {
 		s.die()
 	}
 	if s.has("ignoreterm") {
@@ -98,25 +100,23 @@ func (s *server) take(m message) {
 			ch <- m
 		}
 	case m.ID == nil:
-		s.note(m)
+		s.notified(m)
 	case m.Method == "initialize":
-		if s.traits["die"] == "handshake" {
+		if s.modes["die"] == "handshake" {
 			s.die()
 		}
 		s.started = true
 		s.answer(m.ID, map[string]any{
 			"protocolVersion": "2025-06-18",
 			"capabilities":    map[string]any{"tools": map[string]any{"listChanged": true}},
-			"serverInfo":      map[string]any{"name": "hostile", "version": "1"},
+			"serverInfo":      map[string]any{"name": "mcppooltest", "version": "1"},
 		})
 	case m.Method == "ping":
 		s.answer(m.ID, struct{}{})
 	case m.Method == "tools/list":
-		s.answer(m.ID, map[string]any{"tools": []any{
-			map[string]any{"name": "echo", "inputSchema": map[string]any{"type": "object"}},
-		}})
+		s.answer(m.ID, toolList())
 	case m.Method == "tools/call":
-		if s.traits["die"] == "call" {
+		if s.modes["die"] == "call" {
 			s.die()
 		}
 		if s.has("closein") {
@@ -135,8 +135,8 @@ func (s *server) take(m message) {
 	}
 }
 
-func (s *server) note(m message) {
-	if m.Method == "notifications/initialized" && s.traits["die"] == "initialized" {
+func (s *server) notified(m message) {
+	if m.Method == "notifications/initialized" && s.modes["die"] == "initialized" {
 		s.die()
 	}
 	if s.has("refusenotes") {
@@ -152,7 +152,7 @@ func (s *server) note(m message) {
 	s.mu.Lock()
 	s.seen = append(s.seen, entry)
 	s.mu.Unlock()
-	if path := os.Getenv("HOSTILE_LOG"); path != "" {
+	if path := os.Getenv("MCPPOOLTEST_LOG"); path != "" {
 		f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 		if err == nil {
 			fmt.Fprintln(f, entry)
@@ -200,7 +200,7 @@ func (s *server) encode(v any) {
 	s.send(raw)
 }
 
-// send writes one message with all that the traits put around it, in one write.
+// send writes one message with all that the modes put around it, in one write.
 func (s *server) send(raw []byte) {
 	var b bytes.Buffer
 	if s.has("noise") {

@@ -1,4 +1,4 @@
-package hostile
+package mcppooltest
 
 import (
 	"fmt"
@@ -22,7 +22,7 @@ func sleeper() {
 // startSleeper starts one in a session of its own; with pipes it holds those
 // of the server.
 func startSleeper(pipes bool) {
-	cmd := again(Env("sleeper"))
+	cmd := again("sleeper")
 	leaveGroup(cmd)
 	if pipes {
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
@@ -41,20 +41,20 @@ func wrapper(value string) {
 			kept = append(kept, w)
 		}
 	}
-	cmd := again(Env(kept...))
+	cmd := again(kept...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	if err := cmd.Run(); err != nil {
 		os.Exit(1)
 	}
 }
 
-// again is this program with other traits.
-func again(entry string) *exec.Cmd {
+// again is this program in other modes.
+func again(modes ...string) *exec.Cmd {
 	exe, err := os.Executable()
 	if err != nil {
 		panic(err)
 	}
 	cmd := exec.Command(exe)
-	cmd.Env = append(os.Environ(), entry) // the last one counts
+	cmd.Env = append(os.Environ(), variable+"="+strings.Join(modes, ",")) // the last one counts
 	return cmd
 }

@@ -1,6 +1,7 @@
-package hostile
+package mcppooltest
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -14,38 +15,26 @@ type arguments struct {
 	N      int    `json:"n"`
 	MS     int    `json:"ms"`
 	Method string `json:"method"`
+
+	Before []json.RawMessage `json:"before"`
+	Result json.RawMessage   `json:"result"`
 }
 
-// call runs a tool:
-//
-//	echo {text}    the text
-//	count          how often it was called, the first time 1
-//	pid            of the server's own process
-//	big {n}        a text of so many bytes
-//	sleep {ms}     answers late
-//	seen           the notifications so far
-//	error          a JSON-RPC error with data
-//	fail           a result with isError
-//	last {n}       answers, "last" and n more bytes, and exits with code 0
-//	die            exits with code 3
-//	daemon         exits with code 3 and leaves a daemon that holds the pipes
-//	lastdaemon     answers, and then as daemon
-//	notify {n}     so many progress notifications and then the answer, in one write
-//	storm {n}      so many log notifications, then a tools/list_changed
-//	ask {method}   asks the client, and answers with what it said
-//	pings {n}      pings the client so often without waiting
-//	stderr {text}  writes it to stderr
-//	junk {n}       so many lines that are no message
-//	say {text}     writes the text in place of an answer, with the request's id for $ID
+// call runs a tool; [Server] says what each does.
 func (s *server) call(m message) {
 	var p struct {
 		Name string
-		Args arguments `json:"arguments"`
+		Args json.RawMessage `json:"arguments"`
 		Meta struct {
 			ProgressToken json.RawMessage `json:"progressToken"`
 		} `json:"_meta"`
 	}
-	if err := json.Unmarshal(m.Params, &p); err != nil {
+	var args arguments
+	err := json.Unmarshal(m.Params, &p)
+	if err == nil && p.Args != nil {
+		err = json.Unmarshal(p.Args, &args)
+	}
+	if err != nil {
 		s.fail(m.ID, -32602, err.Error())
 		return
 	}
@@ -57,7 +46,7 @@ func (s *server) call(m message) {
 		s.fail(m.ID, -32602, "unknown tool "+p.Name)
 		return
 	}
-	run(s, &toolCall{id: m.ID, name: p.Name, arguments: p.Args, token: p.Meta.ProgressToken})
+	run(s, &toolCall{id: m.ID, name: p.Name, arguments: args, raw: p.Args, token: p.Meta.ProgressToken})
 }
 
 // toolCall is one call of a tool.
@@ -65,16 +54,21 @@ type toolCall struct {
 	arguments
 	id    json.RawMessage
 	name  string
+	raw   json.RawMessage // the arguments
 	token json.RawMessage // nil for none
 }
 
 var tools = map[string]func(*server, *toolCall){
-	"echo":  func(s *server, c *toolCall) { s.answer(c.id, textResult(c.Text)) },
-	"pid":   func(s *server, c *toolCall) { s.answer(c.id, textResult(fmt.Sprint(os.Getpid()))) },
-	"big":   func(s *server, c *toolCall) { s.answer(c.id, textResult(filler(c.N))) },
-	"ask":   func(s *server, c *toolCall) { s.answer(c.id, textResult(s.ask(c.Method))) },
-	"count": (*server).countCalls,
-	"seen":  (*server).tellSeen,
+	"echo":   func(s *server, c *toolCall) { s.answer(c.id, textResult(c.Text)) },
+	"pid":    func(s *server, c *toolCall) { s.answer(c.id, textResult(fmt.Sprint(os.Getpid()))) },
+	"big":    func(s *server, c *toolCall) { s.answer(c.id, textResult(filler(c.N))) },
+	"ask":    func(s *server, c *toolCall) { s.answer(c.id, textResult(s.ask(c.Method))) },
+	"getenv": func(s *server, c *toolCall) { s.answer(c.id, textResult(os.Getenv(c.Text))) },
+	"args":   func(s *server, c *toolCall) { s.answer(c.id, textResult(string(c.raw))) },
+	"note":   (*server).note,
+	"result": (*server).giveResult,
+	"count":  (*server).countCalls,
+	"seen":   (*server).tellSeen,
 	"say": func(s *server, c *toolCall) {
 		s.raw([]byte(strings.ReplaceAll(c.Text, "$ID", string(c.id)) + "\n"))
 	},
@@ -125,6 +119,23 @@ func (s *server) countCalls(c *toolCall) {
 	n := s.count
 	s.mu.Unlock()
 	s.answer(c.id, textResult(fmt.Sprint(n)))
+}
+
+// note answers with all notes so far.
+func (s *server) note(c *toolCall) {
+	s.mu.Lock()
+	s.notes = append(s.notes, c.Text)
+	all := strings.Join(s.notes, "\n")
+	s.mu.Unlock()
+	s.answer(c.id, textResult(all))
+}
+
+// giveResult answers as the caller says.
+func (s *server) giveResult(c *toolCall) {
+	for _, raw := range c.Before {
+		s.raw(append(bytes.ReplaceAll(raw, []byte(`"%TOKEN%"`), orNull(c.token)), '\n'))
+	}
+	s.answer(c.id, c.Result)
 }
 
 func (s *server) tellSeen(c *toolCall) {

@@ -1,0 +1,6 @@
+//go:build !linux
+
+package mcppooltest
+
+func addProcesses(map[string]string)   {}
+func addDescriptors(map[string]string) {}
