@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
@@ -69,7 +70,7 @@ func (n *Node) bounded(what string, f func(context.Context) error) {
 	ctx, cancel := context.WithTimeout(n.life, 2*n.opts.TTL)
 	defer cancel()
 	if err := f(ctx); err != nil {
-		n.opts.Logger.Error("cluster: not every replica is known to have closed", "replica", n.name(), "what", what, "err", err.Error())
+		n.log(slog.LevelError, n.name(), "not every replica is known to have closed", slog.String("what", what), slog.String("err", err.Error()))
 	}
 }
 

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"time"
 )
@@ -21,7 +22,7 @@ func (n *Node) Drain(ctx context.Context) error {
 	n.lease.state = leaseDrain
 	n.mu.Unlock()
 	n.renewSoon()
-	n.opts.Logger.Info("cluster: draining", "replica", n.name())
+	n.log(slog.LevelInfo, n.name(), "draining")
 	for {
 		n.mu.Lock()
 		var free []*holding

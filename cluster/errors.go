@@ -5,12 +5,12 @@ import (
 	"fmt"
 )
 
-// ErrOwnerLost: the replica that ran the call died, or lost its lease, before the answer was known
+// ErrOwnerLost says that the replica that ran the call died, or lost its lease, before the answer was known
 // to be its to give. The tool may have run; the call is not sent again. Errors are of
 // type [*OwnerLostError].
 var ErrOwnerLost = errors.New("cluster: the owner of the scope was lost during the call, whose outcome is unknown")
 
-// ErrClosed: the node is closed.
+// ErrClosed says that the node is closed.
 var ErrClosed = errors.New("cluster: node is closed")
 
 // OwnerLostError is the [ErrOwnerLost] of a call.
@@ -45,7 +45,7 @@ func (e *RemoteError) Unwrap() error { return e.Err }
 type refusal string
 
 const (
-	notOwner refusal = "notowner" // the scope isn't its own
+	notOwner refusal = "notowner" //nolint:errname // a word of the protocol: the scope isn't its own
 	fenced   refusal = "fenced"   // it has no lease at the moment
 	draining refusal = "draining" // it takes no new scopes
 	busy     refusal = "busy"     // it is full

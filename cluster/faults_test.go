@@ -22,11 +22,10 @@ var _ toolbox.Caller = (*cluster.Node)(nil)
 type line struct {
 	cluster.Directory
 
-	mu    sync.Mutex
-	cut   context.Context // ends when the line is cut
-	end   context.CancelFunc
-	deaf  int // so many of the next writes are done, and their answers lost
-	waits bool
+	mu   sync.Mutex
+	cut  context.Context // ends when the line is cut
+	end  context.CancelFunc
+	deaf int // so many of the next writes are done, and their answers lost
 }
 
 var errCut = errors.New("the line is cut")
@@ -171,9 +170,9 @@ func TestOutageOfTheDirectoryParksAllAndCostsNoState(t *testing.T) {
 	la.Cut()
 	lb.Cut()
 	eventually(t, "both park", func() bool { return a.Counts().Parks == 1 && b.Counts().Parks == 1 })
-	require.NoError(t, a.pause(ttl))
+	pause(ttl)
 	lb.mend()
-	require.NoError(t, a.pause(ttl/2))
+	pause(ttl / 2)
 	la.mend()
 	for _, r := range []replica{a, b} {
 		text, _ := r.note(t, srv, "sa", "2")
@@ -185,10 +184,7 @@ func TestOutageOfTheDirectoryParksAllAndCostsNoState(t *testing.T) {
 }
 
 // pause waits.
-func (replica) pause(d time.Duration) error {
-	<-time.After(d)
-	return nil
-}
+func pause(d time.Duration) { <-time.After(d) }
 
 func TestLostAnswersOfWritesChangeNothing(t *testing.T) {
 	store, srv := memdir.New(), child(t)
@@ -204,7 +200,7 @@ func TestLostAnswersOfWritesChangeNothing(t *testing.T) {
 		text, served := b.note(t, srv, scope, "2")
 		require.Equal(t, "[1 2]", text)
 		require.Equal(t, "a", served.Node)
-		require.NoError(t, a.pause(ttl/5))
+		pause(ttl / 5)
 	}
 	require.Zero(t, a.Counts().Parks)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"hash/maphash"
+	"log/slog"
 	"maps"
 	"slices"
 	"time"
@@ -110,7 +111,7 @@ func (n *Node) watchGenerations() {
 		if n.life.Err() != nil {
 			return
 		}
-		n.opts.Logger.Warn("cluster: watch of generations interrupted", "replica", n.name(), "err", errText(err))
+		n.log(slog.LevelWarn, n.name(), "watch of generations interrupted", slog.String("err", errText(err)))
 		_ = n.pause(n.life, n.opts.TTL/50)
 	}
 }

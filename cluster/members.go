@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"log/slog"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -78,7 +79,7 @@ func (n *Node) watchLeases() {
 		if n.life.Err() != nil {
 			return
 		}
-		n.opts.Logger.Warn("cluster: watch of leases interrupted", "replica", n.name(), "err", errText(err))
+		n.log(slog.LevelWarn, n.name(), "watch of leases interrupted", slog.String("err", errText(err)))
 		n.mu.Lock()
 		n.graceEnd = time.Now().Add(n.opts.TTL)
 		n.mu.Unlock()
@@ -183,7 +184,7 @@ func (n *Node) fence(m member) {
 		return // the watch tells what is so
 	}
 	n.count(&n.counts.Fenced)
-	n.opts.Logger.Warn("cluster: a replica was silent for the TTL, and is fenced", "replica", n.name(), "silent", m.record.Name)
+	n.log(slog.LevelWarn, n.name(), "a replica was silent for the TTL, and is fenced", slog.String("silent", m.record.Name))
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.learnLocked(Record{Key: m.incarnation, Value: value, Revision: rev})

@@ -2,9 +2,9 @@ package cluster_test
 
 import (
 	"context"
-	"errors"
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
 
@@ -26,7 +26,7 @@ func TestScopeHasOneSessionWhicheverReplicaItsCallsReach(t *testing.T) {
 	require.True(t, first.Fresh)
 	for i, r := range []replica{b, c, a, b} {
 		var served mcppool.Served
-		text, served = r.note(t, srv, "s", "x")
+		text, served = r.note(t, srv, "s", strconv.Itoa(i))
 		require.Equal(t, first.SessionID, served.SessionID)
 		require.Equal(t, "a", served.Node)
 		require.False(t, served.Fresh)
@@ -34,7 +34,7 @@ func TestScopeHasOneSessionWhicheverReplicaItsCallsReach(t *testing.T) {
 			require.Equal(t, 1, served.Hops)
 		}
 	}
-	require.Equal(t, "[1 x x x x]", text)
+	require.Equal(t, "[1 0 1 2 3]", text)
 	_, other := b.note(t, srv, "other", "1")
 	require.Equal(t, "b", other.Node, "a new scope runs where it is first called")
 	owner, err := c.Owner(t.Context(), "other")
@@ -244,7 +244,7 @@ func TestJoinRefusesOptionsWithoutMeaning(t *testing.T) {
 	} {
 		_, err := cluster.Join(t.Context(), pool, memdir.New().Open(), o)
 		var config *mcppool.ConfigError
-		require.True(t, errors.As(err, &config), field)
+		require.ErrorAs(t, err, &config, field)
 		require.Equal(t, "cluster.Options."+field, config.Field)
 	}
 }

@@ -144,14 +144,17 @@ func (a *away) end() {
 	}
 }
 
+func (n *Node) envelope(to string, seq uint64) envelope {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return envelope{Version: protocolVersion, From: n.lease.incarnation, To: to, Seq: seq}
+}
+
 func (a *away) request(claim bool) request {
 	r := request{
-		header: header{Version: protocolVersion, To: a.inc, Seq: a.seq}, Claim: claim,
+		envelope: a.n.envelope(a.inc, a.seq), Claim: claim,
 		Generation: a.j.generation, Scope: a.j.call.Scope, Server: toWire(a.j.srv),
 	}
-	a.n.mu.Lock()
-	r.From = a.n.lease.incarnation
-	a.n.mu.Unlock()
 	if d, ok := a.ctx.Deadline(); ok {
 		r.Timeout = max(int64(time.Until(d)), 1)
 	}
@@ -180,7 +183,7 @@ func (a *away) run(r *request, args []byte) ([]byte, error) {
 		text, _ := io.ReadAll(io.LimitReader(res.Body, 4<<10))
 		return nil, refusedBy(a.name, res.StatusCode, text)
 	}
-	in := bufio.NewReaderSize(res.Body, 64<<10)
+	in := bufio.NewReader(res.Body)
 	for {
 		kind, data, err := readEvent(in, a.n.opts.MaxMessage+64<<10)
 		if err != nil {
@@ -281,13 +284,10 @@ func (r refusal) known() bool {
 // answer answers a question of the server by this replica's handlers.
 func (a *away) answer(q *question, params []byte) {
 	res, err := ask(a.ctx, &a.handlers, q, params)
-	ans := answer{header: header{Version: protocolVersion, To: a.inc, Seq: a.n.seq.Add(1)}, Call: a.seq, ID: q.ID, Result: res}
+	ans := answer{envelope: a.n.envelope(a.inc, a.n.seq.Add(1)), Call: a.seq, ID: q.ID, Result: res}
 	if err != nil {
 		ans.Error = err.Error()
 	}
-	a.n.mu.Lock()
-	ans.From = a.n.lease.incarnation
-	a.n.mu.Unlock()
 	if r, _, err := a.n.post(a.ctx, a.addr, pathAnswer, encode1(&ans)); err == nil {
 		_ = r.Body.Close()
 	}

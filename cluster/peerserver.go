@@ -63,12 +63,12 @@ func refuse(w http.ResponseWriter, why refusal) {
 }
 
 // admit reports whether a request is for this incarnation, of a replica that lives, and new.
-func (n *Node) admit(ctx context.Context, w http.ResponseWriter, h header) bool {
+func (n *Node) admit(ctx context.Context, w http.ResponseWriter, e *envelope) bool {
 	n.mu.Lock()
-	mine, known := h.To == n.lease.incarnation, n.members[h.From] != nil
+	mine, known := e.To == n.lease.incarnation, n.members[e.From] != nil
 	n.mu.Unlock()
 	switch {
-	case h.Version < minVersion:
+	case e.Version < minVersion:
 		http.Error(w, "too old a version", http.StatusBadRequest)
 		return false
 	case !mine:
@@ -77,7 +77,7 @@ func (n *Node) admit(ctx context.Context, w http.ResponseWriter, h header) bool 
 	}
 	if !known {
 		ctx, cancel := n.op(ctx)
-		rec, err := n.dir.Get(ctx, Leases, h.From)
+		rec, err := n.dir.Get(ctx, Leases, e.From)
 		cancel()
 		if err == nil {
 			n.mu.Lock()
@@ -87,17 +87,17 @@ func (n *Node) admit(ctx context.Context, w http.ResponseWriter, h header) bool 
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	m := n.members[h.From]
+	m := n.members[e.From]
 	if m == nil || m.record.State == leaseFenced {
 		refuse(w, stranger)
 		return false
 	}
-	win := n.windows[h.From]
+	win := n.windows[e.From]
 	if win == nil {
 		win = &window{}
-		n.windows[h.From] = win
+		n.windows[e.From] = win
 	}
-	if !win.fresh(h.Seq) {
+	if !win.fresh(e.Seq) {
 		http.Error(w, "seen before", http.StatusBadRequest)
 		return false
 	}
@@ -117,7 +117,7 @@ func (n *Node) serveCall(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	ctx := r.Context()
-	if !n.admit(ctx, w, req.header) {
+	if !n.admit(ctx, w, &req.envelope) {
 		return
 	}
 	if req.Timeout > 0 {
@@ -329,7 +329,7 @@ func (n *Node) serveAnswer(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "not an answer", http.StatusBadRequest)
 		return
 	}
-	if !n.admit(r.Context(), w, ans.header) {
+	if !n.admit(r.Context(), w, &ans.envelope) {
 		return
 	}
 	n.mu.Lock()

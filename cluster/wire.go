@@ -24,17 +24,17 @@ const (
 	pathAnswer = "/mcppool/cluster/1/answer" // an answer to what a server asked during one
 )
 
-// header is what all that is posted begins with.
-type header struct {
+// envelope says whose a request is.
+type envelope struct {
 	Version int    `json:"v"`
-	From    string `json:"from"` // incarnations: who sends it, and who is to run it
+	From    string `json:"from"` // incarnations: who sends it, and who is to act upon it
 	To      string `json:"to"`
 	Seq     uint64 `json:"seq"` // never the same twice of a sender
 }
 
 // request is the first line of what is posted to pathCall; the call's arguments follow it.
 type request struct {
-	header
+	envelope
 	Timeout    int64      `json:"timeout,omitempty"` // ns that the caller has left; 0: no deadline
 	Claim      bool       `json:"claim,omitempty"`
 	List       bool       `json:"list,omitempty"`
@@ -80,7 +80,7 @@ func (w *wireServer) server() mcppool.Server {
 
 // answer is what is posted to pathAnswer.
 type answer struct {
-	header
+	envelope
 	Call   uint64          `json:"call"` // Seq of the call
 	ID     int             `json:"id"`   // of the question
 	Result json.RawMessage `json:"result,omitempty"`

@@ -29,6 +29,7 @@ const (
 // Run breaks clusters. For each test, fresh returns the url of a directory whose store is empty, which
 // replicas give to the func that [Main] got.
 func Run(t *testing.T, fresh func(t *testing.T) (url string)) {
+	t.Helper()
 	for _, test := range []struct {
 		name string
 		run  func(*suite)
@@ -187,7 +188,7 @@ func (s *suite) executions() map[string]int {
 		s.Fatal(err)
 	}
 	ran := map[string]int{}
-	for _, id := range strings.Fields(string(b)) {
+	for id := range strings.FieldsSeq(string(b)) {
 		ran[id]++
 	}
 	return ran

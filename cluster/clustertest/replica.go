@@ -43,8 +43,7 @@ func Main(open func(url string) (cluster.Directory, error)) bool {
 		serve(os.Getenv(ledgerEnv))
 	case os.Getenv(replicaEnv) != "":
 		if err := replicate(open); err != nil {
-			fmt.Println("error:", err)
-			os.Exit(1)
+			fmt.Fprintln(os.Stdout, "error:", err)
 		}
 	default:
 		return false
@@ -107,12 +106,12 @@ func replicate(open func(string) (cluster.Directory, error)) error {
 		return err
 	}
 	go func() { _ = http.Serve(l, control(node)) }() //nolint:gosec // ends with the process
-	fmt.Println(l.Addr())
+	fmt.Fprintln(os.Stdout, l.Addr())
 	_, _ = io.Copy(io.Discard, os.Stdin)
 	return errors.Join(node.Close(), pool.Close(), dir.Close())
 }
 
-// Order is what a replica is asked, and Outcome what it answers.
+// order is what a replica is asked, and outcome what it answers.
 type order struct {
 	Do      string
 	Scope   string
@@ -132,7 +131,7 @@ type outcome struct {
 	Counts  cluster.Counts
 }
 
-// Server is what scopes run: this binary as a server with that ledger.
+// server is what scopes run: this binary as a server with that ledger.
 func (o *order) server() mcppool.Server {
 	self, err := os.Executable()
 	if err != nil {

@@ -27,11 +27,15 @@ func TestMain(m *testing.M) {
 }
 
 func TestFailures(t *testing.T) {
-	clustertest.Run(t, func(t *testing.T) string { return serve(t, memdir.New()) })
+	clustertest.Run(t, func(t *testing.T) string {
+		t.Helper()
+		return serve(t, memdir.New())
+	})
 }
 
 func TestStoreOfTheTestsKeepsTheContract(t *testing.T) {
 	directorytest.Run(t, func(t *testing.T) func() cluster.Directory {
+		t.Helper()
 		url := serve(t, memdir.New())
 		return func() cluster.Directory { return dial(url) }
 	})
@@ -53,6 +57,7 @@ type reply struct {
 
 // serve serves a store, until the end of the test.
 func serve(t *testing.T, store *memdir.Store) string {
+	t.Helper()
 	dir := store.Open()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var o op

@@ -21,6 +21,7 @@ const patience = 20 * time.Second
 // Run runs the contract's tests. For each, fresh returns what opens connections to a
 // store that is empty; the test closes those that it opens.
 func Run(t *testing.T, fresh func(t *testing.T) (open func() cluster.Directory)) {
+	t.Helper()
 	for _, test := range []struct {
 		name string
 		run  func(*suite)
@@ -85,10 +86,10 @@ func (s *suite) ok(revision uint64, err error) uint64 {
 	return revision
 }
 
-// has fails the test unless a key has this value and revision.
-func (s *suite) has(d cluster.Directory, b cluster.Bucket, key, value string, revision uint64) {
+// has fails the test unless a key of Owners has this value and revision.
+func (s *suite) has(d cluster.Directory, key, value string, revision uint64) {
 	s.Helper()
-	rec, err := d.Get(s.ctx, b, key)
+	rec, err := d.Get(s.ctx, cluster.Owners, key)
 	if err != nil || rec.Key != key || string(rec.Value) != value || rec.Revision != revision {
 		s.Fatalf("record is %q %q at %d (%v), want %q %q at %d", rec.Key, rec.Value, rec.Revision, err, key, value, revision)
 	}
@@ -102,13 +103,13 @@ func (s *suite) getNothing() {
 func (s *suite) create() {
 	d := s.open()
 	first := s.ok(d.Create(s.ctx, cluster.Owners, "k", []byte("a")))
-	s.has(d, cluster.Owners, "k", "a", first)
+	s.has(d, "k", "a", first)
 	_, err := d.Create(s.ctx, cluster.Owners, "k", []byte("b"))
 	s.want(err, cluster.ErrExists)
-	s.has(d, cluster.Owners, "k", "a", first)
+	s.has(d, "k", "a", first)
 	s.noError(d.Delete(s.ctx, cluster.Owners, "k", first))
 	second := s.ok(d.Create(s.ctx, cluster.Owners, "k", []byte("c")))
-	s.has(d, cluster.Owners, "k", "c", second)
+	s.has(d, "k", "c", second)
 }
 
 func (s *suite) noError(err error) {
@@ -124,12 +125,12 @@ func (s *suite) update() {
 	s.want(err, cluster.ErrConflict)
 	first := s.ok(d.Create(s.ctx, cluster.Owners, "k", []byte("a")))
 	second := s.ok(d.Update(s.ctx, cluster.Owners, "k", []byte("b"), first))
-	s.has(d, cluster.Owners, "k", "b", second)
+	s.has(d, "k", "b", second)
 	for _, old := range []uint64{first, second + 1, 0} {
 		_, err = d.Update(s.ctx, cluster.Owners, "k", []byte("c"), old)
 		s.want(err, cluster.ErrConflict)
 	}
-	s.has(d, cluster.Owners, "k", "b", second)
+	s.has(d, "k", "b", second)
 	s.noError(d.Delete(s.ctx, cluster.Owners, "k", second))
 	_, err = d.Update(s.ctx, cluster.Owners, "k", []byte("d"), second)
 	s.want(err, cluster.ErrConflict)
@@ -138,7 +139,7 @@ func (s *suite) update() {
 	third := s.ok(d.Create(s.ctx, cluster.Owners, "k", []byte("e")))
 	_, err = d.Update(s.ctx, cluster.Owners, "k", []byte("f"), second)
 	s.want(err, cluster.ErrConflict)
-	s.has(d, cluster.Owners, "k", "e", third)
+	s.has(d, "k", "e", third)
 }
 
 func (s *suite) remove() {
@@ -147,7 +148,7 @@ func (s *suite) remove() {
 	first := s.ok(d.Put(s.ctx, cluster.Owners, "k", []byte("a")))
 	second := s.ok(d.Put(s.ctx, cluster.Owners, "k", []byte("b")))
 	s.want(d.Delete(s.ctx, cluster.Owners, "k", first), cluster.ErrConflict)
-	s.has(d, cluster.Owners, "k", "b", second)
+	s.has(d, "k", "b", second)
 	s.noError(d.Delete(s.ctx, cluster.Owners, "k", second))
 	_, err := d.Get(s.ctx, cluster.Owners, "k")
 	s.want(err, cluster.ErrNotFound)
@@ -195,14 +196,14 @@ func (s *suite) values() {
 	long := string(bytes.Repeat([]byte("k"), 128))
 	for _, key := range []string{"A", "a", "0", "-_-", "Zz_09", long} {
 		rev := s.ok(d.Put(s.ctx, cluster.Owners, key, append([]byte(key), every[len(key):]...)))
-		s.has(d, cluster.Owners, key, key+string(every[len(key):]), rev)
+		s.has(d, key, key+string(every[len(key):]), rev)
 	}
 	rev := s.ok(d.Put(s.ctx, cluster.Owners, "empty", nil))
-	s.has(d, cluster.Owners, "empty", "", rev)
+	s.has(d, "empty", "", rev)
 	value := []byte("mine")
 	rev = s.ok(d.Put(s.ctx, cluster.Owners, "own", value))
 	value[0] = 'x' // the directory doesn't hold on to it
-	s.has(d, cluster.Owners, "own", "mine", rev)
+	s.has(d, "own", "mine", rev)
 }
 
 func (s *suite) connections() {
