@@ -10,6 +10,7 @@ package anthropictools
 
 import (
 	"encoding/base64"
+	"encoding/json"
 
 	"github.com/anthropics/anthropic-sdk-go"
 
@@ -27,7 +28,7 @@ func Tools(set *toolbox.ToolSet) []anthropic.ToolUnionParam {
 			p.Description = anthropic.String(text)
 		}
 		schema, _ := tool["input_schema"].(map[string]any)
-		p.InputSchema = inputSchema(schema)
+		p.InputSchema = inputSchema(encoded(schema))
 		params[i].OfTool = p
 	}
 	return params
@@ -42,6 +43,20 @@ func inputSchema(schema map[string]any) anthropic.ToolInputSchemaParam {
 		}
 	}
 	return p
+}
+
+// encoded returns the members of a schema as JSON: the SDK writes a json.Number that
+// stands in a map as a text.
+func encoded(schema map[string]any) map[string]any {
+	members := make(map[string]any, len(schema))
+	for name, value := range schema {
+		b, err := json.Marshal(value)
+		if err != nil {
+			panic("bug: " + err.Error()) // it came from JSON
+		}
+		members[name] = json.RawMessage(b)
+	}
+	return members
 }
 
 // Calls are the calls of a message, for [toolbox.Box.DispatchAll]. Those of tools that

@@ -7,6 +7,8 @@ require (
 	github.com/openai/openai-go/v3 v3.74.0
 )
 
+require go.yaml.in/yaml/v3 v3.0.5 // indirect
+
 require (
 	github.com/coder/websocket v1.8.15 // indirect
 	github.com/google/jsonschema-go v0.4.2 // indirect

@@ -28,13 +28,28 @@ func Tools(set *toolbox.ToolSet) []openai.ChatCompletionToolUnionParam {
 		function, _ := tool["function"].(map[string]any)
 		def := shared.FunctionDefinitionParam{}
 		def.Name, _ = function["name"].(string)
-		def.Parameters, _ = function["parameters"].(map[string]any)
+		schema, _ := function["parameters"].(map[string]any)
+		def.Parameters = encoded(schema)
 		if text, ok := function["description"].(string); ok {
 			def.Description = openai.String(text)
 		}
 		params[i] = openai.ChatCompletionFunctionTool(def)
 	}
 	return params
+}
+
+// encoded returns the members of a schema as JSON: the SDK writes a json.Number that
+// stands in a map as a text.
+func encoded(schema map[string]any) map[string]any {
+	members := make(map[string]any, len(schema))
+	for name, value := range schema {
+		b, err := json.Marshal(value)
+		if err != nil {
+			panic("bug: " + err.Error()) // it came from JSON
+		}
+		members[name] = json.RawMessage(b)
+	}
+	return members
 }
 
 // Calls are the calls of a message, for [toolbox.Box.DispatchAll]. Those of custom tools
