@@ -15,13 +15,18 @@ const core = "github.com/mcppool/mcppool"
 // published are the modules that are released, each with what a user's first
 // lines do with it; a command, which is installed, has none.
 var published = map[string]string{
-	core:                         `pool, err := mcppool.New(nil); _, _ = pool, err`,
-	core + "/toolbox/toolschema": `_ = new(toolschema.Validator)`,
-	core + "/toolbox/mcpservers": `_, _ = mcpservers.Parse("servers.json", nil, nil)`,
-	core + "/mcppoolotel":        `_ = mcppoolotel.New(nil).Trace()`,
-	core + "/mcppoolprom":        `_ = mcppoolprom.New(nil)`,
-	core + "/cluster":            `var n *cluster.Node; _ = n`,
-	core + "/cmd/mcppool":        ``,
+	core:                             `pool, err := mcppool.New(nil); _, _ = pool, err`,
+	core + "/toolbox/toolschema":     `_ = new(toolschema.Validator)`,
+	core + "/toolbox/mcpservers":     `_, _ = mcpservers.Parse("servers.json", nil, nil)`,
+	core + "/toolbox/openaitools":    `_ = openaitools.Tools(nil)`,
+	core + "/toolbox/anthropictools": `_ = anthropictools.Tools(nil)`,
+	core + "/toolbox/genaitools":     `_, _ = genaitools.Tool(nil)`,
+	core + "/toolbox/langchaintools": `_ = langchaintools.Tools(nil, "")`,
+	core + "/toolbox/einotools":      `_, _ = einotools.Tools(nil, "")`,
+	core + "/cluster":                `var n *cluster.Node; _ = n`,
+	core + "/mcppoolotel":            `_ = mcppoolotel.New(nil).Trace()`,
+	core + "/mcppoolprom":            `_ = mcppoolprom.New(nil)`,
+	core + "/cmd/mcppool":            ``,
 }
 
 func TestEachPublishedModuleCanBeGotAndBuilt(t *testing.T) {

@@ -1,0 +1,27 @@
+module github.com/mcppool/mcppool/toolbox/openaitools
+
+go 1.25.5
+
+require (
+	github.com/mcppool/mcppool v0.1.0
+	github.com/openai/openai-go/v3 v3.74.0
+)
+
+require go.yaml.in/yaml/v3 v3.0.5 // indirect
+
+require (
+	github.com/coder/websocket v1.8.15 // indirect
+	github.com/google/jsonschema-go v0.4.2 // indirect
+	github.com/google/uuid v1.6.0 // indirect
+	github.com/mark3labs/mcp-go v1.2.1 // indirect
+	github.com/santhosh-tekuri/jsonschema/v6 v6.0.2 // indirect
+	github.com/spf13/cast v1.7.1 // indirect
+	github.com/stretchr/testify v1.12.1
+	github.com/tidwall/gjson v1.19.0 // indirect
+	github.com/tidwall/match v1.1.1 // indirect
+	github.com/tidwall/pretty v1.2.1 // indirect
+	github.com/tidwall/sjson v1.2.5 // indirect
+	github.com/yosida95/uritemplate/v3 v3.0.2 // indirect
+	go.uber.org/goleak v1.3.0
+	golang.org/x/text v0.41.0 // indirect
+)
