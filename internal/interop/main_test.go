@@ -3,6 +3,7 @@
 package interop_test
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -103,7 +104,7 @@ func runs(pid int) bool {
 		if err != nil {
 			continue // it has ended meanwhile
 		}
-		state := strings.Fields(string(data[strings.LastIndexByte(string(data), ')')+1:]))[0]
+		state := string(bytes.Fields(data[bytes.LastIndexByte(data, ')')+1:])[0])
 		if state != "T" && state != "Z" {
 			return true
 		}

@@ -22,7 +22,7 @@ func checkDeadline(b *bench) {
 	ctx, cancel := context.WithTimeout(b.Context(), limit)
 	defer cancel()
 	begun := time.Now()
-	done := b.during(ctx, p, srv, "A")
+	done := b.during(ctx, p, srv)
 	require.ErrorIs(b, b.wait(done), context.DeadlineExceeded)
 	require.Less(b, time.Since(begun), limit+time.Second)
 	_, next := b.ask(p, srv, "A", b.get("aleph"))
@@ -41,7 +41,7 @@ func checkCancel(b *bench) {
 	if b.slow == nil {
 		thaw = freeze(b, b.session(p, "A").PID)
 	}
-	done := b.during(ctx, p, srv, "A")
+	done := b.during(ctx, p, srv)
 	cancel()
 	require.ErrorIs(b, b.wait(done), context.Canceled)
 	thaw()
@@ -68,7 +68,7 @@ func checkKilledBetween(b *bench) {
 func checkKilledDuring(b *bench) {
 	p, srv := b.pool(mcppool.Options{}), b.server()
 	b.leave(p, srv, "A", "aleph")
-	done := b.during(b.Context(), p, srv, "A")
+	done := b.during(b.Context(), p, srv)
 	require.NoError(b, syscall.Kill(b.session(p, "A").PID, syscall.SIGKILL))
 	err := b.wait(done)
 	require.ErrorIs(b, err, mcppool.ErrSessionLost)
@@ -106,7 +106,7 @@ func checkBig(b *bench) {
 func checkBusyClose(b *bench) {
 	p, srv := b.pool(mcppool.Options{}), b.server()
 	b.leave(p, srv, "A", "aleph")
-	done := b.during(b.Context(), p, srv, "A")
+	done := b.during(b.Context(), p, srv)
 	if b.slow != nil {
 		time.Sleep(300 * time.Millisecond) // so that a tool has started what it starts
 	}

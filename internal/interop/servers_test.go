@@ -159,13 +159,13 @@ func popular() []*subject {
 				return call("run-code", "languageId", "shellscript", "code", "echo "+text)
 			},
 			big:  with("run-code", "code", "languageId", "none"),
-			slow: func() mcppool.Call { return call("run-code", "languageId", "shellscript", "code", "sleep 60") },
+			slow: func() mcppool.Call { return call("run-code", "languageId", "shellscript", "code", "sleep 60") }, many: 10,
 		},
 		{
 			name: "commands", sdk: "TypeScript", npm: "@agent-infra/mcp-server-commands", bin: "mcp-server-commands", set: zero, why: stateless,
 			get:  func(text string) mcppool.Call { return call("run_command", "command", "echo "+text) },
 			big:  with("run_command", "command"),
-			slow: func() mcppool.Call { return mcppool.Call{Tool: "run_command", Args: sleep} },
+			slow: func() mcppool.Call { return mcppool.Call{Tool: "run_command", Args: sleep} }, many: 10,
 		},
 		{
 			name: "knowledge-graph", sdk: "TypeScript", npm: "@itseasy21/mcp-knowledge-graph", bin: "mcp-knowledge-graph",
@@ -183,32 +183,32 @@ func popular() []*subject {
 			env: map[string]string{"DATA_DIR": "${mcppool.dir}"}, dir: inDir,
 			set: "`PrivateDir: DirPerScope` for `DATA_DIR`", why: ownDir,
 			get: with("process_thought", "thought", "thought_number", 1, "total_thoughts", 2, "next_thought_needed", false, "stage", "x"),
-			big: with("process_thought", "thought", "thought_number", 1, "total_thoughts", 2, "next_thought_needed", false, "stage", "x"),
+			big: with("process_thought", "thought", "thought_number", 1, "total_thoughts", 2, "next_thought_needed", false, "stage", "x"), many: 10,
 		},
 		{
 			name: "taskmanager", sdk: "TypeScript", npm: "@kazuph/mcp-taskmanager", bin: "mcp-taskmanager",
 			env: map[string]string{"TASK_MANAGER_FILE_PATH": "${mcppool.dir}/tasks.json"}, dir: inDir,
 			set: "`PrivateDir: DirPerScope`, `TASK_MANAGER_FILE_PATH` in it", why: ownDir,
-			put: plan, get: just("list_requests"), big: plan,
+			put: plan, get: just("list_requests"), big: plan, many: 10,
 		},
 		{
 			name: "time", sdk: "TypeScript", npm: "time-mcp", bin: "time-mcp", set: zero, why: stateless,
-			get: just("days_in_month", "date", "2024-02-01"), big: with("days_in_month", "date"),
+			get: just("days_in_month", "date", "2024-02-01"), big: with("days_in_month", "date"), many: 10,
 		},
 		{
 			name: "hello-world", sdk: "TypeScript", npm: "mcp-hello-world", bin: "mcp-hello-world", set: zero, why: stateless,
-			get: with("echo", "message"), big: with("echo", "message"),
+			get: with("echo", "message"), big: with("echo", "message"), many: 10,
 		},
 		{
 			name: "context7", sdk: "TypeScript", npm: "@upstash/context7-mcp", bin: "context7-mcp", set: zero, why: stateless,
-			get: with("query-docs", "libraryId", "query", "x"), big: with("query-docs", "query", "libraryId", "x"),
+			get: with("query-docs", "libraryId", "query", "x"), big: with("query-docs", "query", "libraryId", "x"), many: 10,
 		},
 		{
 			name: "fast-filesystem", sdk: "TypeScript", npm: "fast-filesystem-mcp", bin: "fast-filesystem-mcp",
 			args: []string{"--allow", "${mcppool.dir}"}, dir: inDir, cwd: true,
 			set: "`PrivateDir: DirPerScope`, `--allow` it", why: "each conversation has files of its own",
 			put: with("fast_write_file", "content", "path", "note.txt"), get: just("fast_read_file", "path", "note.txt"),
-			big: with("fast_write_file", "content", "path", "big.txt"),
+			big: with("fast_write_file", "content", "path", "big.txt"), many: 10,
 		},
 		{
 			name: "sequentialthinking-tools", sdk: "TypeScript, tmcp", npm: "mcp-sequentialthinking-tools", bin: "mcp-sequentialthinking-tools", set: zero, why: inProcess,
@@ -217,7 +217,7 @@ func popular() []*subject {
 		},
 		{
 			name: "fetch", sdk: "TypeScript", npm: "mcp-fetch-server", bin: "mcp-fetch-server", set: zero, why: stateless,
-			get: just("fetch_txt", "url", "http://127.0.0.1:1/"), big: with("fetch_txt", "url"),
+			get: just("fetch_txt", "url", "http://127.0.0.1:1/"), big: with("fetch_txt", "url"), many: 10,
 		},
 	}
 }

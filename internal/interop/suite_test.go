@@ -39,11 +39,11 @@ var checks = []check{
 	{"keeps its state and tells no other scope", true, checkState},
 	{"offers", true, checkOffers},
 	{"eras", false, checkEras},
-	{"deadline", true, checkDeadline},
+	{"deadline", false, checkDeadline},
 	{"cancel", false, checkCancel},
 	{"killed between calls", false, checkKilledBetween},
 	{"killed during a call", true, checkKilledDuring},
-	{"11 MiB of arguments", true, checkBig},
+	{"11 MiB of arguments", false, checkBig},
 	{"closed while busy", true, checkBusyClose},
 	{"many sessions at once", true, checkMany},
 	{"npx", false, checkNpx},
@@ -76,7 +76,7 @@ func TestServers(t *testing.T) {
 				t.Run(c.name, func(t *testing.T) {
 					inner := *b
 					inner.T = t
-					inner.scratch = t.TempDir()
+					inner.scratch = shortDir(t)
 					c.run(&inner)
 				})
 			}
@@ -85,7 +85,7 @@ func TestServers(t *testing.T) {
 			}
 		})
 	}
-	if size(t) == "full" && *update && !t.Failed() {
+	if size(t) == "full" && *update {
 		writeTable(t)
 	}
 }
@@ -108,6 +108,15 @@ type bench struct {
 	command []string
 	scratch string
 	npx     bool
+}
+
+// shortDir is a folder whose path leaves room for that of a socket.
+func shortDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "interop") //nolint:usetesting // t.TempDir has the test's name in it
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
+	return dir
 }
 
 // start installs a server and returns its command line, without arguments of its own.
@@ -211,23 +220,23 @@ func (b *bench) session(p *mcppool.Pool, scope string) mcppool.SessionInfo {
 	return mcppool.SessionInfo{}
 }
 
-// during makes a call that doesn't end by itself, for what happens meanwhile. Where the server
+// during makes a call in the scope A that doesn't end by itself, for what happens meanwhile. Where the server
 // has no slow tool it is frozen.
-func (b *bench) during(ctx context.Context, p *mcppool.Pool, srv mcppool.Server, scope string) <-chan error {
+func (b *bench) during(ctx context.Context, p *mcppool.Pool, srv mcppool.Server) <-chan error {
 	b.Helper()
 	c, served := b.get("x"), mcppool.Served{}
 	if b.slow != nil {
 		c = b.slow()
 	} else {
-		freeze(b, b.session(p, scope).PID)
+		freeze(b, b.session(p, "A").PID)
 	}
-	c.Scope, c.Served = scope, &served
+	c.Scope, c.Served = "A", &served
 	done := make(chan error, 1)
 	go func() {
 		_, err := p.CallTool(ctx, srv, c)
 		done <- err
 	}()
-	eventually(b, "the call is under way", func() bool { return b.session(p, scope).Tool != "" })
+	eventually(b, "the call is under way", func() bool { return b.session(p, "A").Tool != "" })
 	return done
 }
 

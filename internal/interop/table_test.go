@@ -34,17 +34,15 @@ each of these with real processes: state across calls and none across scopes, a 
 
 var tableFile = filepath.Join("..", "..", "docs", "servers.md")
 
-// rows are those of the servers that were tried in full.
-var rows []string
+// rows are those of the servers that were tried in full, by name.
+var rows = map[string]string{}
 
 // fixed is the beginning of a server's row, and its end: what isn't found out but set.
 func fixed(t testing.TB, s *subject) (begin, end string) {
 	t.Helper()
-	name, version := s.npm, ""
-	if s.gop != "" {
-		name, version, _ = strings.Cut(s.gop, "@")
-	} else {
-		version = locked(t, s.npm)
+	name, version, ok := strings.Cut(s.gop, "@")
+	if !ok {
+		name, version = s.npm, locked(t, s.npm)
 	}
 	return fmt.Sprintf("| %s: `%s` | %s | %s |", s.name, name, version, s.sdk), fmt.Sprintf("| %s | %s |", s.set, s.why)
 }
@@ -72,7 +70,7 @@ func recordRow(t testing.TB, s *subject, f *facts) {
 	}
 	begin, end := fixed(t, s)
 	row := fmt.Sprintf("%s %s | %d | %s | %s | %s | %d %s", begin, strings.Join(f.eras, ", "), f.tools, f.ends, f.big, also, f.many, end)
-	rows = append(rows, row)
+	rows[s.name] = row
 	if !*update {
 		data, err := os.ReadFile(tableFile)
 		require.NoError(t, err)
@@ -80,9 +78,26 @@ func recordRow(t testing.TB, s *subject, f *facts) {
 	}
 }
 
+// writeTable writes the rows that are new, and keeps the others.
 func writeTable(t testing.TB) {
 	t.Helper()
-	require.NoError(t, os.WriteFile(tableFile, []byte(heading+strings.Join(rows, "\n")+"\n"), 0o600))
+	data, err := os.ReadFile(tableFile)
+	require.True(t, err == nil || os.IsNotExist(err), "%v", err)
+	var text strings.Builder
+	text.WriteString(heading)
+	for _, s := range subjects() {
+		begin, _ := fixed(t, s)
+		row := rows[s.name]
+		for line := range strings.Lines(string(data)) {
+			if row == "" && strings.HasPrefix(line, begin) {
+				row = strings.TrimSuffix(line, "\n")
+			}
+		}
+		if row != "" {
+			text.WriteString(row + "\n")
+		}
+	}
+	require.NoError(t, os.WriteFile(tableFile, []byte(text.String()), 0o644))
 }
 
 // What needs no server to be compared: the servers, their versions and settings.
