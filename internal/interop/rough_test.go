@@ -94,6 +94,7 @@ func checkBig(b *bench) {
 		b.found.big = "refuses them"
 	case errors.Is(err, mcppool.ErrSessionLost):
 		b.found.big = "dies"
+		b.Log(err)
 		require.True(b, next.Fresh)
 		return
 	default:

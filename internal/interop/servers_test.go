@@ -72,7 +72,7 @@ const (
 
 // entity is the call that adds to a graph of the memory servers.
 func entity(text string) mcppool.Call {
-	return call("create_entities", "entities", []any{map[string]any{"name": text, "entityType": "word", "observations": []string{text}}})
+	return call("create_entities", "entities", []any{map[string]any{"name": text, "entityType": "word", "observations": []string{"x"}}})
 }
 
 // subjects are all the servers, in the order of the table.
@@ -89,7 +89,7 @@ func official() []*subject {
 	return []*subject{
 		{
 			name: "everything", sdk: "TypeScript", npm: scope + "server-everything", bin: "mcp-server-everything",
-			set: zero, why: "it doesn't end on end of input, so that each close takes the whole `CloseGrace`",
+			set: zero, why: stateless,
 			get: with("echo", "message"), big: with("echo", "message"),
 			slow:     func() mcppool.Call { return call("trigger-long-running-operation", "duration", 60, "steps", 120) },
 			progress: true, gate: true,
@@ -149,7 +149,10 @@ func popular() []*subject {
 			name: "desktop-commander", sdk: "TypeScript", npm: "@wonderwhy-er/desktop-commander", bin: "desktop-commander",
 			args: []string{"--no-onboarding"}, env: map[string]string{"HOME": "${mcppool.dir}"}, dir: inDir,
 			set: "`PrivateDir: DirPerScope` for `HOME`", why: "its settings and its log are below `HOME`; it doesn't end on end of input",
-			put: with("set_config_value", "value", "key", "telemetryClientNote"), get: just("get_config"),
+			put: func(text string) mcppool.Call {
+				return call("start_process", "command", "echo "+text+" >~/note", "timeout_ms", 5000)
+			},
+			get: just("start_process", "command", "cat ~/note", "timeout_ms", 5000),
 			big:  with("list_directory", "path"),
 			slow: func() mcppool.Call { return call("start_process", "command", "sleep 60", "timeout_ms", 60000) }, many: 8,
 		},
@@ -176,7 +179,7 @@ func popular() []*subject {
 			name: "memory-libsql", sdk: "TypeScript, tmcp", npm: "mcp-memory-libsql", bin: "mcp-memory-libsql",
 			env: map[string]string{"LIBSQL_URL": "file:${mcppool.dir}/memory.db"}, dir: inDir,
 			set: "`PrivateDir: DirPerScope`, `LIBSQL_URL` in it", why: "a database for each conversation",
-			put: entityOf("observations"), get: just("read_graph"), big: entityOf("observations"),
+			put: entity, get: just("read_graph"), big: entity,
 		},
 		{
 			name: "shrimp-task-manager", sdk: "TypeScript", npm: "mcp-shrimp-task-manager", bin: "mcp-shrimp-task-manager",
@@ -228,13 +231,7 @@ func thought(text string) mcppool.Call {
 }
 
 func plan(text string) mcppool.Call {
-	return call("request_planning", "originalRequest", text, "tasks", []any{map[string]any{"title": text, "description": text}})
-}
-
-func entityOf(key string) func(string) mcppool.Call {
-	return func(text string) mcppool.Call {
-		return call("create_entities", "entities", []any{map[string]any{"name": text, "entityType": "word", key: []string{text}}})
-	}
+	return call("request_planning", "originalRequest", text, "tasks", []any{map[string]any{"title": "x", "description": "x"}})
 }
 
 // binaries are programs in other languages that npm brings.
@@ -255,7 +252,7 @@ func binaries() []*subject {
 		{
 			name: "leanspec", sdk: "Rust", npm: "@leanspec/mcp-linux-x64", bin: "@leanspec/mcp-linux-x64/leanspec-mcp", dir: inDir, cwd: true,
 			set: "`PrivateDir: DirPerScope` as `Dir`", why: "it reads and writes below its working folder",
-			get: with("search", "query"), big: with("search", "query"),
+			get: with("search_specs", "query"), big: with("search_specs", "query"),
 		},
 	}
 }
