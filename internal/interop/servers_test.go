@@ -152,7 +152,7 @@ func popular() []*subject {
 			put: func(text string) mcppool.Call {
 				return call("start_process", "command", "echo "+text+" >~/note", "timeout_ms", 5000)
 			},
-			get:  just("start_process", "command", "cat ~/note", "timeout_ms", 5000),
+			get:  just("start_process", "command", "sleep 1; cat ~/note", "timeout_ms", 5000),
 			big:  with("list_directory", "path"),
 			slow: func() mcppool.Call { return call("start_process", "command", "sleep 60", "timeout_ms", 60000) }, many: 8,
 		},
