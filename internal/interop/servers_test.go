@@ -162,7 +162,7 @@ func popular() []*subject {
 				return call("run-code", "languageId", "shellscript", "code", "echo "+text)
 			},
 			big:  with("run-code", "code", "languageId", "none"),
-			slow: func() mcppool.Call { return call("run-code", "languageId", "shellscript", "code", "sleep 60") }, many: 10,
+			slow: func() mcppool.Call { return call("run-code", "languageId", "shellscript", "code", "sleep 60") },
 		},
 		{
 			name: "commands", sdk: "TypeScript", npm: "@agent-infra/mcp-server-commands", bin: "mcp-server-commands", set: zero, why: stateless,
@@ -242,7 +242,7 @@ func binaries() []*subject {
 			get: with("excel_describe_sheets", "fileAbsolutePath"), big: with("excel_describe_sheets", "fileAbsolutePath"),
 		},
 		{
-			name: "podman", sdk: "mcp-go", npm: "podman-mcp-server-linux-amd64", bin: "podman-mcp-server-linux-amd64/bin/podman-mcp-server-linux-amd64", set: zero, why: "its state is the container runtime's",
+			name: "podman", sdk: "Go", npm: "podman-mcp-server-linux-amd64", bin: "podman-mcp-server-linux-amd64/bin/podman-mcp-server-linux-amd64", set: zero, why: "its state is the container runtime's",
 			get: with("container_inspect", "name"), big: with("container_inspect", "name"),
 		},
 		{

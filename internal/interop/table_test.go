@@ -24,7 +24,7 @@ each of these with real processes: state across calls and none across scopes, a 
 
 - **Speaks**: the revisions, asked by each era. All begin with ` + "`initialize`" + ` unless 2026-07-28 is among them.
 - **Ends on**: what ends an idle one. Those that don't end on the end of their input take all of ` + "`CloseGrace`" + `.
-- **11 MiB**: what it does with arguments of that size. The TypeScript SDK ends at a message of more than 10 MiB, the Go SDK at one of more than 16:
+- **11 MiB**: what it does with arguments of that size. The SDKs of TypeScript and Go end at a message that is too long for them (10 and 16 MiB):
   the call fails as a lost session, and the next one has a new session.
 - **Also**: what it has besides tools, and tells unasked.
 - **Sessions**: how many were used at once.
