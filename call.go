@@ -11,6 +11,8 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/mcppool/mcppool/internal/encode"
+	"github.com/mcppool/mcppool/internal/httpconn"
+	"github.com/mcppool/mcppool/internal/outcome"
 )
 
 // Call is one call of a tool.
@@ -34,6 +36,18 @@ type Call struct {
 	// is closed. It may be called from several goroutines at once, must not
 	// block, and must not call the pool. Nil means yes.
 	Check func() bool
+	// Gate is asked with the session right before the call is sent, after Check: an
+	// error of it is the call's, which is not sent, and costs no session. It must not
+	// call the pool, nor block for long, since others' calls may wait for it. Nil lets
+	// everything through.
+	Gate func(Served) error
+	// IfSession lets the call run in the session of this id alone: in another it isn't
+	// sent, and fails with [ErrOtherSession]. Empty is any.
+	IfSession string
+	// Handlers, unless it is nil, answers what the server asks during this call, in
+	// place of [Options.Handlers], by its Sampling and Elicitation where these aren't nil. A server is
+	// offered what the pool's Handlers have. It has no effect on a Concurrent server.
+	Handlers *Handlers
 	// OnProgress gets the progress notifications of this call, in order, all of
 	// them before the call returns. It runs on the connection's notification
 	// goroutine, must not block, since that keeps the call from returning, its ctx's
@@ -58,6 +72,10 @@ type Served struct {
 	// this one; empty when it had none, or that was too long ago: it is remembered for
 	// the last 1 024 of them.
 	Follows CloseReason
+	// Node is the replica that ran the call, and Hops how many others it went through,
+	// where several share their work (see the module cluster); empty and 0 without.
+	Node string
+	Hops int
 }
 
 // request makes the request of a call. Arguments is what the caller gave, for
@@ -116,31 +134,10 @@ const (
 	OutcomeOther     Outcome = "other"      // such as an undecodable result
 )
 
-// outcome is an [Outcome] that can be counted cheaply.
-type outcome uint8
-
-const (
-	outcomeOK outcome = iota
-	outcomeToolError
-	outcomeRPCError
-	outcomeTimeout
-	outcomeCancelled
-	outcomeLost
-	outcomeClosed
-	outcomeNotSent
-	outcomeOther
-	outcomeCount
-)
-
-var outcomes = [outcomeCount]Outcome{
-	OutcomeOK, OutcomeToolError, OutcomeRPCError, OutcomeTimeout, OutcomeCancelled, OutcomeLost, OutcomeClosed,
-	OutcomeNotSent, OutcomeOther,
-}
-
 // callEnd is what becomes of a call and its session.
 type callEnd struct {
 	why CloseReason // why the session must not be used again, if so
-	how outcome
+	how outcome.Kind
 }
 
 // call makes a tool call and reports it. err is as the caller gets it.
@@ -148,8 +145,16 @@ func (c *conn) call(ctx context.Context, req *mcp.CallToolRequest, call *Call) (
 	t := &c.pool.trace
 	begun := c.pool.now()
 	first := !c.served.Load() && !c.served.Swap(true)
+	var in Served
+	if call.Served != nil || call.Gate != nil {
+		in = Served{Origin: c.borrowedOrigin(), Fresh: first, Follows: CloseReason(c.st.Follows())}
+	}
 	if call.Served != nil {
-		*call.Served = Served{Origin: c.borrowedOrigin(), Fresh: first, Follows: CloseReason(c.st.Follows())}
+		*call.Served = in
+	}
+	if call.Handlers != nil && !c.srv.Policy.Concurrent {
+		c.handlers.Store(call.Handlers)
+		defer c.handlers.Store(nil)
 	}
 	c.current.Begin(call.Tool, begun)
 	defer c.current.End()
@@ -160,23 +165,23 @@ func (c *conn) call(ctx context.Context, req *mcp.CallToolRequest, call *Call) (
 	if t.CallEnd != nil {
 		id = new(int64)
 	}
-	res, err = c.callTool(ctx, req, call, id)
+	res, err = c.callTool(ctx, req, call, in, id)
 	switch {
 	case err != nil:
 		res = nil
 		err, done = c.end(ctx, toolOp(call.Tool), err)
-		if first && done.how == outcomeNotSent {
+		if first && done.how == outcome.NotSent {
 			c.served.Store(false)
 		}
 		failed := err // a variable of its own, which alone goes to the heap
 		c.lastErr.Store(&failed)
 	case res != nil && res.IsError:
-		done.how = outcomeToolError
+		done.how = outcome.ToolError
 	}
 	if t.CallEnd != nil {
 		t.CallEnd(ctx, CallEndInfo{
 			Origin: c.borrowedOrigin(), Tool: call.Tool,
-			Took: c.pool.now() - begun, Outcome: outcomes[done.how], RequestID: *id, Err: err,
+			Took: c.pool.now() - begun, Outcome: Outcome(done.how.String()), RequestID: *id, Err: err,
 		})
 	}
 	return res, err, done
@@ -194,7 +199,7 @@ func (c *conn) endedByLoss(ctx context.Context) bool {
 func (c *conn) end(ctx context.Context, op string, err error) (error, callEnd) {
 	var (
 		rpc  *RPCError
-		done = callEnd{how: outcomeOther}
+		done = callEnd{how: outcome.Other}
 		ph   = phaseSent
 	)
 	if isNotSent(err) {
@@ -203,22 +208,22 @@ func (c *conn) end(ctx context.Context, op string, err error) (error, callEnd) {
 	switch {
 	case errors.As(err, &rpc):
 		err = rpc
-		done.how = outcomeRPCError
+		done.how = outcome.RPCError
 	case c.st.Cause() != nil:
 		err = c.st.Cause()
-		done.how = outcomeClosed
+		done.how = outcome.Closed
 		if errors.Is(err, ErrSessionLost) { // it was found to be wedged
-			done.how = outcomeLost
+			done.how = outcome.Lost
 		}
 	case errors.Is(err, ErrServerClosed): // a Check that was asked right before the send
-		done = callEnd{ReasonServerClosed, outcomeClosed}
+		done = callEnd{ReasonServerClosed, outcome.Closed}
 	case ctx.Err() != nil && !c.endedByLoss(ctx):
 		err = ctx.Err()
 		why := ReasonTimeout
-		done.how = outcomeTimeout
+		done.how = outcome.Timeout
 		if errors.Is(err, context.Canceled) {
 			why = ReasonCancelled
-			done.how = outcomeCancelled
+			done.how = outcome.Cancelled
 		}
 		switch {
 		case ph != phaseSent:
@@ -227,12 +232,12 @@ func (c *conn) end(ctx context.Context, op string, err error) (error, callEnd) {
 		default:
 			done.why = why
 		}
-	case c.st.Lost() || isConnectionError(err):
+	case c.st.Lost() || httpconn.IsLost(err):
 		err = c.lostError(err)
-		done = callEnd{ReasonCrashed, outcomeLost}
+		done = callEnd{ReasonCrashed, outcome.Lost}
 	}
 	if ph != phaseSent {
-		done.how = outcomeNotSent
+		done.how = outcome.NotSent
 	}
 	return &opError{op: op, server: c.label, phase: ph, err: err}, done
 }
@@ -240,7 +245,7 @@ func (c *conn) end(ctx context.Context, op string, err error) (error, callEnd) {
 // countRefused counts a call that never got a session.
 func (p *Pool) countRefused() {
 	p.mu.Lock()
-	p.outcomes[outcomeNotSent]++
+	p.outcomes[outcome.NotSent]++
 	p.mu.Unlock()
 }
 
@@ -279,10 +284,30 @@ func (p *Pool) leaveLocked(c *conn, why CloseReason) {
 }
 
 // countLocked counts a call that has ended. The caller must hold p.mu.
-func (p *Pool) countLocked(c *conn, how outcome) {
+func (p *Pool) countLocked(c *conn, how outcome.Kind) {
 	p.outcomes[how]++
-	if how != outcomeNotSent {
+	if how != outcome.NotSent {
 		c.st.Called()
+	}
+}
+
+// ErrOtherSession: the session of [Call.IfSession] is gone. The call was not sent.
+var ErrOtherSession = errors.New("mcppool: the session that the call is for is gone")
+
+// gateOf is all that is asked right before a call is sent; nil for nothing.
+func (c *conn) gateOf(call *Call, in Served) func() error {
+	if call.Check == nil && call.Gate == nil && call.IfSession == "" {
+		return nil
+	}
+	check, gate, only, session := call.Check, call.Gate, call.IfSession, in // the heap's, for a call that has a gate alone
+	return func() error {
+		if only != "" && only != c.id {
+			return ErrOtherSession
+		}
+		if err := ask(check); err != nil || gate == nil {
+			return err
+		}
+		return gate(session)
 	}
 }
 

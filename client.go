@@ -57,10 +57,6 @@ func isNotSent(err error) bool {
 	return errors.As(err, &e)
 }
 
-// isConnectionError tells mcp-go's report of a broken transport from an error
-// of a server that is alive.
-func isConnectionError(err error) bool { return httpconn.IsLost(err) }
-
 // Requester is a [Client] that can make any request of the protocol, for the methods
 // of [Session] besides tools. The default one can.
 type Requester interface {
@@ -91,7 +87,7 @@ func (c *conn) ask(ctx context.Context) error {
 	switch _, err := c.client.ListTools(ctx, mcp.ListToolsRequest{}); {
 	case err == nil:
 		return nil
-	case c.st.Lost() || isConnectionError(err):
+	case c.st.Lost() || httpconn.IsLost(err):
 		return c.lostError(publicError(c.server.redact, err))
 	default:
 		return ctx.Err() // if that is nil, the server has answered
@@ -100,9 +96,15 @@ func (c *conn) ask(ctx context.Context) error {
 
 // callTool makes a tools/call. The type of the default client is asked for by
 // name, since what is passed through an interface goes to the heap.
-func (c *conn) callTool(ctx context.Context, req *mcp.CallToolRequest, call *Call, id *int64) (*mcp.CallToolResult, error) {
+func (c *conn) callTool(ctx context.Context, req *mcp.CallToolRequest, call *Call, in Served, id *int64) (*mcp.CallToolResult, error) {
+	gate := c.gateOf(call, in)
 	if d, ok := c.client.(*defaultClient); ok {
-		return d.callTool(ctx, req, call, id)
+		return d.callTool(ctx, req, call, gate, id)
+	}
+	if call.Gate != nil || call.IfSession != "" { // Check was asked when the session was borrowed
+		if err := c.safely("Call.Gate", gate); err != nil {
+			return nil, MarkNotSent(err)
+		}
 	}
 	res, err := c.client.CallTool(rpc.WithProgress(ctx, call.OnProgress), *req)
 	return res, publicError(c.server.redact, err)
@@ -199,13 +201,11 @@ func (c *conn) command(cmd *exec.Cmd) error {
 	return err
 }
 
-// callTool sets id, unless it is nil, to the request's.
-func (c *defaultClient) callTool(ctx context.Context, req *mcp.CallToolRequest, call *Call, id *int64) (*mcp.CallToolResult, error) {
+// callTool asks gate, unless it is nil, right before the call is sent, and sets id,
+// unless it is nil, to the request's.
+func (c *defaultClient) callTool(ctx context.Context, req *mcp.CallToolRequest, call *Call, gate func() error, id *int64) (*mcp.CallToolResult, error) {
 	r := rpc.ToolCall{
-		Tool: req.Params.Name, Args: req.Params.RawArguments, Meta: call.Meta, OnProgress: call.OnProgress, ID: id,
-	}
-	if check := call.Check; check != nil {
-		r.Gate = func() error { return ask(check) }
+		Tool: req.Params.Name, Args: req.Params.RawArguments, Meta: call.Meta, OnProgress: call.OnProgress, ID: id, Gate: gate,
 	}
 	res, err := c.Conn.CallTool(ctx, r)
 	return res, publicError(c.redact, err)
@@ -213,7 +213,7 @@ func (c *defaultClient) callTool(ctx context.Context, req *mcp.CallToolRequest, 
 
 // CallTool is callTool for those who know only [Client].
 func (c *defaultClient) CallTool(ctx context.Context, req mcp.CallToolRequest) (*mcp.CallToolResult, error) {
-	return c.callTool(ctx, &req, &Call{Meta: req.Params.Meta}, nil)
+	return c.callTool(ctx, &req, &Call{Meta: req.Params.Meta}, nil, nil)
 }
 
 func (c *defaultClient) ListTools(ctx context.Context, req mcp.ListToolsRequest) (*mcp.ListToolsResult, error) {

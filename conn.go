@@ -1,6 +1,7 @@
 package mcppool
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -62,8 +63,9 @@ type conn struct {
 	// doubt is set while the server is asked whether it answers.
 	doubt     atomic.Pointer[doubt]
 	current   current.Requests
-	lastErr   atomic.Pointer[error] // of a call
-	info      *mcp.InitializeResult // what the server said of itself; set before ready is closed
+	handlers  atomic.Pointer[Handlers] // of the call under way; nil when it has none
+	lastErr   atomic.Pointer[error]    // of a call
+	info      *mcp.InitializeResult    // what the server said of itself; set before ready is closed
 	showInfo  sync.Once
 	shownInfo *mcp.InitializeResult // info without secrets; set by infoToShow
 }
@@ -135,7 +137,7 @@ func (c *conn) policy() poolstate.Policy {
 
 // connectTimeout bounds the connect of c, unless it is negative.
 func (p *Pool) connectTimeout(c *conn) time.Duration {
-	return orDefault(c.srv.Policy.ConnectTimeout, p.opts.ConnectTimeout)
+	return cmp.Or(c.srv.Policy.ConnectTimeout, p.opts.ConnectTimeout)
 }
 
 // errGoexit is what came of a func of the caller's that ended its goroutine, as a test's
@@ -185,7 +187,7 @@ func (p *Pool) publish(c *conn, end *ConnectEndInfo) (wanted, oneShot bool) {
 	switch {
 	case err == nil:
 		wanted = p.state.Connected(c.st, c.lost, now)
-	case isConfigError(err):
+	case errors.As(err, new(*ConfigError)):
 		wanted = p.state.Refused(c.st, now)
 	default:
 		wanted = p.state.Failed(c.st, err, now)

@@ -74,7 +74,7 @@ func (e *StartError) Error() string {
 // Unwrap returns the cause, except that a deadline or cancellation inside a
 // connect isn't the caller's own, and so doesn't count as one.
 func (e *StartError) Unwrap() error {
-	if isContextError(e.Err) {
+	if errors.Is(e.Err, context.DeadlineExceeded) || errors.Is(e.Err, context.Canceled) {
 		return nil
 	}
 	return e.Err
@@ -280,10 +280,6 @@ func text(err error) string {
 	return strings.TrimPrefix(err.Error(), "mcppool: ")
 }
 
-func isContextError(err error) bool {
-	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
-}
-
 // SafeToRetry reports whether the call that returned err was certainly not
 // sent to the server, so that the same call may be made again (to another pool,
 // after [ErrClosed]) without a tool running twice. It says no to what a retry
@@ -302,7 +298,7 @@ func SafeToRetry(err error) bool {
 	case errors.As(err, &start):
 		return true
 	default:
-		return false
+		return isNotSent(err) // as another replica said
 	}
 }
 
@@ -314,11 +310,6 @@ func wrap(op string, srv *Server, ph phase, err error) error {
 		return err
 	}
 	return &opError{op: op, server: srv.String(), phase: ph, err: err}
-}
-
-func isConfigError(err error) bool {
-	var config *ConfigError
-	return errors.As(err, &config)
 }
 
 // waitError says what a caller waited for whose ctx has ended.

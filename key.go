@@ -3,7 +3,6 @@ package mcppool
 import (
 	"log/slog"
 	"strconv"
-	"strings"
 
 	"github.com/mcppool/mcppool/internal/keyed"
 	"github.com/mcppool/mcppool/internal/label"
@@ -39,18 +38,11 @@ func Scope(project, thread string) string {
 	if thread == "" {
 		return ""
 	}
-	return strconv.Itoa(len(project)) + ":" + project + ":" + thread
+	return keyed.Scope(project, thread)
 }
 
 // ParseScope returns what [Scope] made a scope of.
-func ParseScope(scope string) (project, thread string, ok bool) {
-	length, rest, found := strings.Cut(scope, ":")
-	n, err := strconv.Atoi(length)
-	if !found || err != nil || n < 0 || len(rest) < n+2 || rest[n] != ':' || strconv.Itoa(n) != length {
-		return "", "", false
-	}
-	return rest[:n], rest[n+1:], true
-}
+func ParseScope(scope string) (project, thread string, ok bool) { return keyed.ParseScope(scope) }
 
 // String is a label that is safe for logs: the name, or without one the base name of
 // the command or the host of the URL and 12 hex digits that tell configurations

@@ -140,29 +140,21 @@ func (o *Options) resolved() Options {
 	r.InheritEnv = slices.Clone(r.InheritEnv)
 	r.ContainerCLIs = slices.Clone(r.ContainerCLIs)
 	r.ScratchDir = cmp.Or(r.ScratchDir, tenure.DefaultBase())
-	r.MaxSessions = orDefault(r.MaxSessions, 32)
-	r.IdleTimeout = orDefault(r.IdleTimeout, 5*time.Minute)
-	r.ConnectTimeout = orDefault(r.ConnectTimeout, 60*time.Second)
-	r.CloseTimeout = orDefault(r.CloseTimeout, 10*time.Second)
-	r.CloseGrace = orDefault(r.CloseGrace, r.CloseTimeout/2)
-	r.MaxMessageSize = orDefault(r.MaxMessageSize, 64<<20)
-	r.ProbeTimeout = orDefault(r.ProbeTimeout, 5*time.Second)
-	r.AfterAbandon = orDefault(r.AfterAbandon, AbandonDiscard)
-	r.Backoff.Initial = orDefault(r.Backoff.Initial, 500*time.Millisecond)
-	r.Backoff.Max = orDefault(r.Backoff.Max, 30*time.Second)
-	r.Backoff.MinUptime = orDefault(r.Backoff.MinUptime, 10*time.Second)
+	r.MaxSessions = cmp.Or(r.MaxSessions, 32)
+	r.IdleTimeout = cmp.Or(r.IdleTimeout, 5*time.Minute)
+	r.ConnectTimeout = cmp.Or(r.ConnectTimeout, 60*time.Second)
+	r.CloseTimeout = cmp.Or(r.CloseTimeout, 10*time.Second)
+	r.CloseGrace = cmp.Or(r.CloseGrace, r.CloseTimeout/2)
+	r.MaxMessageSize = cmp.Or(r.MaxMessageSize, 64<<20)
+	r.ProbeTimeout = cmp.Or(r.ProbeTimeout, 5*time.Second)
+	r.AfterAbandon = cmp.Or(r.AfterAbandon, AbandonDiscard)
+	r.Backoff.Initial = cmp.Or(r.Backoff.Initial, 500*time.Millisecond)
+	r.Backoff.Max = cmp.Or(r.Backoff.Max, 30*time.Second)
+	r.Backoff.MinUptime = cmp.Or(r.Backoff.MinUptime, 10*time.Second)
 	if r.ClientInfo.Name == "" {
 		r.ClientInfo = mcp.Implementation{Name: "mcppool", Version: Version}
 	}
 	return r
-}
-
-// orDefault resolves the zero value. A negative result means off.
-func orDefault[T int | time.Duration | AbandonPolicy](v, def T) T {
-	if v == 0 {
-		return def
-	}
-	return v
 }
 
 func (o *Options) validate() error {
@@ -221,11 +213,17 @@ func (p *Pool) handlersOf(of *conn) (c rpc.Handlers) {
 	h := &p.opts.Handlers
 	if h.Sampling != nil {
 		c.Sampling = func(ctx context.Context, req mcp.CreateMessageRequest) (*mcp.CreateMessageResult, error) {
+			if own := of.handlers.Load(); own != nil && own.Sampling != nil {
+				return own.Sampling(ctx, of.origin(), req)
+			}
 			return h.Sampling(ctx, of.origin(), req)
 		}
 	}
 	if h.Elicitation != nil {
 		c.Elicitation = func(ctx context.Context, req mcp.ElicitationRequest) (*mcp.ElicitationResult, error) {
+			if own := of.handlers.Load(); own != nil && own.Elicitation != nil {
+				return own.Elicitation(ctx, of.origin(), req)
+			}
 			return h.Elicitation(ctx, of.origin(), req)
 		}
 	}
@@ -334,7 +332,7 @@ func (o *Options) policyOf(srv *Server) poolstate.Policy {
 		Spares:      srv.Policy.Spares,
 		Bound:       srv.PrivateDir == DirPerScope,
 		Probe:       o.probes(srv),
-		IdleTimeout: orDefault(srv.Policy.IdleTimeout, o.IdleTimeout),
+		IdleTimeout: cmp.Or(srv.Policy.IdleTimeout, o.IdleTimeout),
 		TermFirst:   srv.Policy.TermFirst,
 		Owner:       srv.Policy.BeforeClose, // which goes to no heap for it
 	}

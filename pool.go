@@ -17,6 +17,7 @@ import (
 	"github.com/mcppool/mcppool/internal/keyed"
 	"github.com/mcppool/mcppool/internal/label"
 	"github.com/mcppool/mcppool/internal/mcpconn"
+	"github.com/mcppool/mcppool/internal/outcome"
 	"github.com/mcppool/mcppool/internal/poolstate"
 	"github.com/mcppool/mcppool/internal/scratch"
 )
@@ -53,12 +54,12 @@ type Pool struct {
 	mu       sync.Mutex // protects the fields below, and all that state holds
 	state    *poolstate.State
 	closed   bool
-	emptied  bool                 // empty is closed
-	reaping  bool                 // the reaper runs
-	watching bool                 // the goroutines that look at sessions from time to time run
-	outcomes [outcomeCount]uint64 // tool calls ended
-	left     []error              // of sessions that left processes behind
-	names    label.Book           // which configuration is called by its plain name
+	emptied  bool           // empty is closed
+	reaping  bool           // the reaper runs
+	watching bool           // the goroutines that look at sessions from time to time run
+	outcomes outcome.Counts // tool calls ended
+	left     []error        // of sessions that left processes behind
+	names    label.Book     // which configuration is called by its plain name
 }
 
 // New makes a pool; nil options are the defaults. It starts nothing. It fails
@@ -209,7 +210,7 @@ func (p *Pool) CallTool(ctx context.Context, srv Server, call Call) (*mcp.CallTo
 // is set and the session was lost before anything was sent: sent is false then,
 // and the session still borrowed.
 func (p *Pool) callIn(ctx context.Context, c *conn, req *mcp.CallToolRequest, call *Call, again bool) (res *mcp.CallToolResult, sent bool, err error) {
-	done := callEnd{why: ReasonPanicked, how: outcomeOther} // unless the client returns
+	done := callEnd{why: ReasonPanicked, how: outcome.Other} // unless the client returns
 	sent = true
 	defer func() {
 		if sent {
@@ -217,7 +218,7 @@ func (p *Pool) callIn(ctx context.Context, c *conn, req *mcp.CallToolRequest, ca
 		}
 	}()
 	res, err, done = c.call(ctx, req, call)
-	if err != nil && again && done.how == outcomeNotSent && c.wasLost() {
+	if err != nil && again && done.how == outcome.NotSent && c.wasLost() {
 		sent = false
 	}
 	return res, sent, err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcppool/mcppool/internal/lease"
 	"github.com/mcppool/mcppool/internal/offers"
+	"github.com/mcppool/mcppool/internal/outcome"
 	"github.com/mcppool/mcppool/internal/poolstate"
 )
 
@@ -144,7 +145,7 @@ func (l *Session) CallTool(ctx context.Context, call Call) (*mcp.CallToolResult,
 		l.p.countRefused()
 		return nil, &opError{op: toolOp(call.Tool), server: l.c.label, phase: phaseQueue, err: err}
 	}
-	done := callEnd{how: outcomeOther} // unless the client returns
+	done := callEnd{how: outcome.Other} // unless the client returns
 	defer func() {
 		l.p.mu.Lock()
 		l.p.countLocked(l.c, done.how)
@@ -178,7 +179,7 @@ func (l *Session) run(ctx context.Context, op string, request func() error) erro
 func (l *lending) spent(done callEnd) {
 	switch {
 	case done.why == "":
-	case done.how == outcomeClosed:
+	case done.how == outcome.Closed:
 		l.state.Spoil(string(done.why), ErrServerClosed)
 	default:
 		l.state.Spoil(string(done.why), nil)

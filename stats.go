@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcppool/mcppool/internal/keyed"
 	"github.com/mcppool/mcppool/internal/label"
+	"github.com/mcppool/mcppool/internal/outcome"
 	"github.com/mcppool/mcppool/internal/poolstate"
 )
 
@@ -65,7 +66,7 @@ func (p *Pool) Stats() Stats {
 		Opened:     c.Opened,
 		Evicted:    c.Evicted,
 		Closed:     make(map[CloseReason]uint64),
-		Outcomes:   make(map[Outcome]uint64, len(outcomes)),
+		Outcomes:   make(map[Outcome]uint64, len(p.outcomes)),
 
 		WaitCount:    p.waits.Load(),
 		WaitDuration: time.Duration(p.waited.Load()),
@@ -78,7 +79,7 @@ func (p *Pool) Stats() Stats {
 	}
 	for how, n := range p.outcomes {
 		s.Calls += n
-		s.Outcomes[outcomes[how]] = n
+		s.Outcomes[Outcome(outcome.Kind(how).String())] = n
 	}
 	return s
 }

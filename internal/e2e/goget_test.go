@@ -20,6 +20,7 @@ var published = map[string]string{
 	core + "/toolbox/mcpservers": `_, _ = mcpservers.Parse("servers.json", nil, nil)`,
 	core + "/mcppoolotel":        `_ = mcppoolotel.New(nil).Trace()`,
 	core + "/mcppoolprom":        `_ = mcppoolprom.New(nil)`,
+	core + "/cluster":            `var n *cluster.Node; _ = n`,
 	core + "/cmd/mcppool":        ``,
 }
 
