@@ -202,7 +202,34 @@ func TestLostAnswersOfWritesChangeNothing(t *testing.T) {
 		require.Equal(t, "a", served.Node)
 		pause(ttl / 5)
 	}
+	for range 3 { // of renewals
+		l.mu.Lock()
+		l.deaf = 1
+		l.mu.Unlock()
+		pause(ttl / 2)
+	}
+	text, _ := b.note(t, srv, "a", "3")
+	require.Equal(t, "[1 2 3]", text)
 	require.Zero(t, a.Counts().Parks)
+}
+
+func TestCallWithAConfigurationThatWasClosedMeanwhileIsRefused(t *testing.T) {
+	store, srv := memdir.New(), child(t)
+	l := newLine(store)
+	a, b := join(t, store, "a", nil), joinDir(t, l, "b", nil)
+	a.note(t, srv, "s", "1")
+	b.note(t, srv, "s", "2")
+	l.Cut() // so that b doesn't hear of it
+	done := make(chan error)
+	go func() { done <- a.CloseServerEverywhere(context.Background(), srv) }()
+	eventually(t, "the owner has closed it", func() bool { return a.pool.Stats().Kept == 0 })
+	_, err := b.CallTool(t.Context(), srv, mcppool.Call{Tool: "note", Scope: "s"})
+	require.ErrorIs(t, err, mcppool.ErrServerClosed)
+	require.Zero(t, a.pool.Stats().Kept, "it isn't opened again with what was closed")
+	l.mend()
+	require.NoError(t, <-done)
+	text, _ := b.note(t, srv, "s", "3")
+	require.Equal(t, "[3]", text)
 }
 
 func TestStoreThatIsLostCostsNoState(t *testing.T) {
