@@ -346,7 +346,15 @@ func (s *suite) closeStopped() {
 	}
 	s.Logf("closed after %s", time.Since(begun))
 	a.signal(syscall.SIGCONT)
-	a.ok("s", "1", "") // of a fresh session, whose configuration is that of now
+	// Whoever asks a before that has read what was closed meanwhile comes with the
+	// configuration of before: he is told so, and nothing is opened for him.
+	if out := a.call("s", 0); out.Error != "" && !out.Closed {
+		s.Errorf("call right after the pause: %s", out.Error)
+	} else if out.Error == "" && out.Text != "1" {
+		s.Errorf("the session of before the close answers: %q", out.Text)
+	} else if out.Closed {
+		a.ok("s", "1", "")
+	}
 	b.ok("t", "1", "")
 }
 
