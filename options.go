@@ -99,7 +99,9 @@ type Options struct {
 	ContainerCLIs []string
 	// ScratchDir is the folder in which pools keep what must outlive a host that is
 	// killed, so that the next one finds it; default: mcppool-UID in the folder for
-	// temporary files. It is this user's alone, and is made when it is needed.
+	// temporary files. It is this user's alone, and is made when it is needed. A short
+	// path is best: browsers make sockets in their TMPDIR, whose paths may have some 100
+	// bytes.
 	ScratchDir string
 
 	// AfterConnect is called with each session that has just connected, spares

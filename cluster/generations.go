@@ -137,7 +137,10 @@ func (n *Node) followGenerations(ctx context.Context, synced func()) error {
 	isSynced, high := false, uint64(0)
 	return n.dir.Watch(ctx, Generations, func(ev Event) {
 		switch ev.Kind {
-		case Deleted:
+		case Deleted: // of a scope: all have closed it
+			n.mu.Lock()
+			delete(n.gens, ev.Record.Key)
+			n.mu.Unlock()
 			return
 		case Synced:
 			isSynced = true
@@ -262,7 +265,6 @@ func (n *Node) forgetScope(ctx context.Context, key string, rev uint64) {
 	for _, m := range n.members {
 		clean = clean && (m.record.State == leaseReleased || m.record.Ack >= rev || m.incarnation == n.lease.incarnation)
 	}
-	delete(n.gens, key)
 	n.mu.Unlock()
 	if rec, err := n.dir.Get(ctx, Owners, key); err == nil {
 		if dead, err := n.isDead(ctx, decode[ownerRecord](rec.Value).Incarnation); err == nil && dead {
