@@ -109,7 +109,9 @@ func (n *Node) learnLocked(rec Record) *member {
 	}
 	if m.record.State == leaseFenced {
 		for a := range n.aways[rec.Key] {
-			a.cancel() // it may be stopped, and never answer; one that is released does
+			// It may be stopped, and never answer. One that lives refuses in that time, which
+			// is better than an outcome that nobody knows; one that is released answers.
+			time.AfterFunc(n.opts.TTL/10, a.cancel)
 		}
 	}
 	return m
