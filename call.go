@@ -291,7 +291,7 @@ func (p *Pool) countLocked(c *conn, how outcome.Kind) {
 	}
 }
 
-// ErrOtherSession: the session of [Call.IfSession] is gone. The call was not sent.
+// ErrOtherSession says that the session of [Call.IfSession] is gone. The call was not sent.
 var ErrOtherSession = errors.New("mcppool: the session that the call is for is gone")
 
 // gateOf is all that is asked right before a call is sent; nil for nothing.

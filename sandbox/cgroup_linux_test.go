@@ -2,6 +2,7 @@ package sandbox_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/mcppool/mcppool"
@@ -27,7 +29,8 @@ func cgroupWith(t *testing.T, controller string) string {
 		if controller != "" && os.WriteFile(filepath.Join(root, "cgroup.subtree_control"), []byte("+"+controller), 0o644) != nil {
 			continue
 		}
-		dir, err := os.MkdirTemp(root, "mcppool-test-")
+		dir := filepath.Join(root, fmt.Sprint("mcppool-test-", os.Getpid()))
+		err = os.Mkdir(dir, 0o755)
 		if err != nil {
 			continue
 		}
@@ -57,7 +60,10 @@ func TestABoxHasACgroupOfItsOwn(t *testing.T) {
 
 func TestACgroupBoundsTheProcessesOfABoxTogether(t *testing.T) {
 	p, srv := boxed(t, sandbox.Rules{Cgroup: sandbox.Cgroup{Parent: cgroupWith(t, "pids"), Processes: 40}})
-	require.Contains(t, does(t, p, srv, "fork", ""), "resource temporarily unavailable")
+	res, err := p.CallTool(t.Context(), srv, mcppool.Call{Tool: "fork", Scope: "s"})
+	require.NoError(t, err)
+	require.True(t, res.IsError)
+	require.Contains(t, res.Content[0].(mcp.TextContent).Text, "resource temporarily unavailable")
 }
 
 func TestACgroupBoundsTheMemoryOfABox(t *testing.T) {

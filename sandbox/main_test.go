@@ -128,7 +128,7 @@ func fork(string) (string, error) {
 	for range 100 {
 		cmd := exec.CommandContext(context.Background(), "sleep", "60")
 		if err := cmd.Start(); err != nil {
-			return err.Error(), nil
+			return "", err
 		}
 	}
 	return "all were started", nil

@@ -4,10 +4,11 @@ import (
 	"crypto/rand"
 	"errors"
 	"sync"
+	"time"
 )
 
-// maxConversations bounds the sessions of clients; beyond it the one that began first
-// ends.
+// maxConversations bounds the sessions of clients; beyond it the one that has been unused
+// for the longest time ends.
 const maxConversations = 10_000
 
 // errNoConversation has a client begin a new session, as the protocol wants it.
@@ -17,29 +18,28 @@ var errNoConversation = errors.New("no such session")
 type conversations struct {
 	over func(id string) // called once for each that has ended, after which nothing of it comes
 
-	mu    sync.Mutex // protects the fields below
-	live  map[string]struct{}
-	order []string // of their beginning; some may have ended
+	mu   sync.Mutex // protects the fields below
+	live map[string]*conversation
+}
+
+// conversation is one of them.
+type conversation struct {
+	requests int       // under way
+	used     time.Time // the end of the last one
 }
 
 func newConversations(over func(id string)) *conversations {
-	return &conversations{over: over, live: make(map[string]struct{})}
+	return &conversations{over: over, live: make(map[string]*conversation)}
 }
 
 // Generate begins a session. Its id can't be guessed.
 func (c *conversations) Generate() string {
 	id := rand.Text()
 	c.mu.Lock()
-	c.live[id] = struct{}{}
-	c.order = append(c.order, id)
-	var oldest string
-	for len(c.live) > maxConversations || len(c.order) > 2*maxConversations {
-		oldest = c.order[0]
-		c.order = c.order[1:]
-		if _, ok := c.live[oldest]; ok && len(c.live) > maxConversations {
-			break
-		}
-		oldest = ""
+	c.live[id] = &conversation{used: time.Now()}
+	oldest := ""
+	if len(c.live) > maxConversations {
+		oldest = c.unusedLocked(time.Now())
 	}
 	c.mu.Unlock()
 	if oldest != "" {
@@ -48,11 +48,46 @@ func (c *conversations) Generate() string {
 	return id
 }
 
+// unusedLocked is the one whose last request ended first, before a time; empty if there
+// is none. The caller must hold c.mu.
+func (c *conversations) unusedLocked(before time.Time) (oldest string) {
+	for id, one := range c.live {
+		if one.requests == 0 && one.used.Before(before) {
+			oldest, before = id, one.used
+		}
+	}
+	return oldest
+}
+
+// unused is a session that has been unused for a time; empty if there is none.
+func (c *conversations) unused(since time.Duration) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.unusedLocked(time.Now().Add(-since))
+}
+
+// use notes that a request of a session is under way until the returned func is called.
+func (c *conversations) use(id string) (done func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	one := c.live[id]
+	if one == nil {
+		return func() {}
+	}
+	one.requests++
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		one.requests--
+		one.used = time.Now()
+	}
+}
+
 // Validate refuses what isn't a session.
 func (c *conversations) Validate(id string) (terminated bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if _, ok := c.live[id]; !ok {
+	if c.live[id] == nil {
 		return false, errNoConversation
 	}
 	return false, nil

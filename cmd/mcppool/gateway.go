@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"net/http"
 	"slices"
 	"strconv"
 	"sync"
@@ -32,6 +33,8 @@ type gateway struct {
 
 	mcp     *mcpserver.MCPServer
 	http    *mcpserver.StreamableHTTPServer
+	clients *conversations
+	idle    time.Duration   // after which an unused one ends
 	ctx     context.Context // ends with the gateway
 	stop    context.CancelFunc
 	syncing sync.WaitGroup
@@ -52,7 +55,8 @@ type talk struct {
 func newTalk() *talk { return &talk{router: toolbox.NewRouter(toolbox.Handlers{})} }
 
 func newGateway(pool *mcppool.Pool, catalog toolbox.Catalog, t *talk, o *serveOptions, log *slog.Logger) (*gateway, error) {
-	g := &gateway{pool: pool, talk: t, header: o.header, log: log, callable: make(map[string]bool)}
+	g := &gateway{pool: pool, talk: t, header: o.header, log: log, idle: o.idle, callable: make(map[string]bool)}
+	g.clients = newConversations(g.over)
 	var err error
 	g.box, err = toolbox.New(pool, catalog, &toolbox.Options{Router: t.router, OnProgress: t.progressed})
 	if err != nil {
@@ -60,8 +64,8 @@ func newGateway(pool *mcppool.Pool, catalog toolbox.Catalog, t *talk, o *serveOp
 	}
 	g.mcp = mcpserver.NewMCPServer("mcppool", mcppool.Version,
 		mcpserver.WithToolCapabilities(true), mcpserver.WithToolFilter(g.toolsFor), mcpserver.WithRecovery())
-	g.http = mcpserver.NewStreamableHTTPServer(g.mcp, mcpserver.WithSessionIdManager(newConversations(g.over)),
-		mcpserver.WithSessionIdleTTL(o.idle), mcpserver.WithStreamableHTTPLogger(log),
+	g.http = mcpserver.NewStreamableHTTPServer(g.mcp, mcpserver.WithSessionIdManager(g.clients),
+		mcpserver.WithStreamableHTTPLogger(log),
 		mcpserver.WithStreamableHTTPProtocolVersions(o.revisions()...),
 		mcpserver.WithDisableLocalhostProtection(true)) // web.go has it
 	g.ctx, g.stop = context.WithCancel(context.Background())
@@ -69,9 +73,33 @@ func newGateway(pool *mcppool.Pool, catalog toolbox.Catalog, t *talk, o *serveOp
 	return g, nil
 }
 
-// stopStreams ends the streams that clients keep open, so that a shutdown waits for calls
-// alone.
-func (g *gateway) stopStreams() { g.http.CloseSessions(context.Background()) }
+// ServeHTTP is the endpoint.
+func (g *gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodDelete {
+		defer g.clients.use(r.Header.Get(mcpserver.HeaderKeySessionID))()
+	}
+	g.http.ServeHTTP(w, r)
+}
+
+// expire ends the sessions of clients that are unused, as those would themselves.
+func (g *gateway) expire() {
+	for id := g.clients.unused(g.idle); id != "" && g.ctx.Err() == nil; id = g.clients.unused(g.idle) {
+		r, err := http.NewRequestWithContext(g.ctx, http.MethodDelete, "/mcp", nil)
+		if err != nil {
+			panic("bug: " + err.Error()) // the request is ours
+		}
+		r.Header.Set(mcpserver.HeaderKeySessionID, id)
+		g.http.ServeHTTP(discard{}, r)
+		_, _ = g.clients.Terminate(id) // it has ended; or the other side takes the request for a bad one
+	}
+}
+
+// discard is what nobody reads.
+type discard struct{}
+
+func (discard) Header() http.Header         { return http.Header{} }
+func (discard) Write(p []byte) (int, error) { return len(p), nil }
+func (discard) WriteHeader(int)             {}
 
 // close comes after the last request.
 func (g *gateway) close() {
@@ -89,6 +117,7 @@ func (g *gateway) sync() {
 		if set, err := g.box.Tools(g.ctx); err == nil {
 			g.show(set)
 		}
+		g.expire()
 		select {
 		case <-tick.C:
 		case <-g.ctx.Done():
@@ -108,7 +137,7 @@ func (g *gateway) show(set *toolbox.ToolSet) {
 	}
 	for _, failed := range set.Failed {
 		if !errors.Is(failed, toolbox.ErrListing) {
-			g.log.Warn("a server doesn't list its tools", "server", failed.Server, "err", failed.Err)
+			g.log.Warn("a server doesn't list its tools", slog.String("server", failed.Server), slog.String("err", failed.Err.Error()))
 		}
 	}
 	g.enable(set)

@@ -160,11 +160,13 @@ func (o *serveOptions) run(ctx context.Context, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	log.Info("serving", "url", "http://"+l.Addr().String()+"/mcp")
+	log.Info("serving", slog.String("url", "http://"+l.Addr().String()+"/mcp"))
 	reload := make(chan os.Signal, 1)
 	signal.Notify(reload, syscall.SIGHUP)
 	defer signal.Stop(reload)
-	web := &http.Server{Handler: o.guard(handlers(g, page, registry)), ReadHeaderTimeout: 10 * time.Second}
+	listening, stopListening := context.WithCancel(context.Background())
+	defer stopListening()
+	web := &http.Server{Handler: o.guard(streams(listening, handlers(g, page, registry))), ReadHeaderTimeout: 10 * time.Second}
 	served := make(chan error, 1)
 	go func() { served <- web.Serve(l) }()
 	for {
@@ -174,22 +176,24 @@ func (o *serveOptions) run(ctx context.Context, log *slog.Logger) error {
 		case err := <-served:
 			return err
 		case <-ctx.Done():
-			return o.end(log, web, g, pool, served)
+			log.Info("ending")
+			stopListening()
+			return o.end(log, web, pool, served)
 		}
 	}
 }
 
 // end lets calls finish, for as long as -drain says.
-func (o *serveOptions) end(log *slog.Logger, web *http.Server, g *gateway, pool *mcppool.Pool, served <-chan error) error {
-	log.Info("ending")
+func (o *serveOptions) end(log *slog.Logger, web *http.Server, pool *mcppool.Pool, served <-chan error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), o.drain)
 	defer cancel()
-	g.stopStreams()
 	if err := web.Shutdown(ctx); err != nil {
-		log.Warn("calls are interrupted", "err", err)
+		log.Warn("calls are interrupted", slog.String("err", err.Error()))
 		_ = web.Close()
 	}
-	<-served
+	if err := <-served; !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
 	if err := pool.Shutdown(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
@@ -215,7 +219,7 @@ func (o *serveOptions) catalogOptions(log *slog.Logger) *mcpservers.CatalogOptio
 				names = append(names, e.Name)
 			}
 			slices.Sort(names)
-			log.Info("configuration", "servers", strings.Join(names, " "))
+			log.Info("configuration", slog.String("servers", strings.Join(names, " ")))
 		},
 	}
 }

@@ -161,7 +161,7 @@ func TestAHeaderMayNameTheConversation(t *testing.T) {
 // The newest revision has no sessions: without another name for a conversation a client
 // that speaks both is to keep its state.
 func TestClientsOfEitherEraKeepTheirState(t *testing.T) {
-	newest := func(t *testing.T, s *serving, opts ...transport.StreamableHTTPCOption) *client.Client {
+	newest := func(s *serving, opts ...transport.StreamableHTTPCOption) *client.Client {
 		c, err := client.NewStreamableHttpClient(s.url+"/mcp", opts...)
 		require.NoError(t, err)
 		t.Cleanup(func() { _ = c.Close() })
@@ -172,12 +172,12 @@ func TestClientsOfEitherEraKeepTheirState(t *testing.T) {
 		return c
 	}
 	file := cursorFile(t, named{"a", counterEntry()})
-	c := newest(t, startServing(t, nil, file))
+	c := newest(startServing(t, nil, file))
 	require.Equal(t, "1", calls(t, c, "mcp__a__count", nil))
 	require.Equal(t, "2", calls(t, c, "mcp__a__count", nil))
 
 	s := startServing(t, func(o *serveOptions) { o.header = "X-Chat" }, file)
-	c = newest(t, s, transport.WithHTTPHeaders(map[string]string{"X-Chat": "one"}))
+	c = newest(s, transport.WithHTTPHeaders(map[string]string{"X-Chat": "one"}))
 	require.Equal(t, "1", calls(t, c, "mcp__a__count", nil))
 	require.Equal(t, "2", calls(t, c, "mcp__a__count", nil))
 }
@@ -223,18 +223,37 @@ func TestAnEditOfTheFileCounts(t *testing.T) {
 }
 
 func TestCallsUnderWayEndBeforeTheGatewayDoes(t *testing.T) {
-	s := startServing(t, nil, cursorFile(t, named{"a", counterEntry()}))
+	for _, opts := range [][]transport.StreamableHTTPCOption{nil, {transport.WithContinuousListening()}} {
+		s := startServing(t, nil, cursorFile(t, named{"a", counterEntry()}))
+		c := connect(t, s, opts...)
+		awaits(t, c, "mcp__a__sleep")
+		calls(t, c, "mcp__a__count", nil) // it is up
+		answered := make(chan *mcp.CallToolResult, 1)
+		go func() {
+			var req mcp.CallToolRequest
+			req.Params.Name, req.Params.Arguments = "mcp__a__sleep", map[string]any{"ms": 1000}
+			res, _ := c.CallTool(context.Background(), req)
+			answered <- res
+		}()
+		require.Eventually(t, func() bool {
+			_, body := get(t, s.url+"/debug/mcppool?format=json")
+			return strings.Contains(body, `"sleep"`)
+		}, soon, time.Millisecond)
+		require.NoError(t, s.end())
+		res := <-answered
+		require.NotNil(t, res)
+		require.Equal(t, "slept", res.Content[0].(mcp.TextContent).Text)
+	}
+}
+
+func TestAClientThatIsGoneEndsAndOneThatWaitsDoesNot(t *testing.T) {
+	s := startServing(t, func(o *serveOptions) { o.idle = 500 * time.Millisecond }, cursorFile(t, named{"a", counterEntry()}))
 	c := connect(t, s)
 	awaits(t, c, "mcp__a__sleep")
-	calls(t, c, "mcp__a__count", nil) // it is up
-	answered := make(chan string, 1)
-	go func() { answered <- calls(t, c, "mcp__a__sleep", map[string]any{"ms": 1000}) }()
-	require.Eventually(t, func() bool {
-		_, body := get(t, s.url+"/debug/mcppool?format=json")
-		return strings.Contains(body, `"sleep"`)
-	}, soon, time.Millisecond)
-	require.NoError(t, s.end())
-	require.NotEmpty(t, <-answered)
+	require.Equal(t, "slept", calls(t, c, "mcp__a__sleep", map[string]any{"ms": 3000}))
+	require.Eventually(t, func() bool { return strings.Contains(s.log.String(), `reason="scope closed"`) }, soon, time.Millisecond)
+	_, err := c.ListTools(t.Context(), mcp.ListToolsRequest{})
+	require.Error(t, err, "it is to begin anew")
 }
 
 func TestWhoMayAsk(t *testing.T) {
@@ -286,14 +305,15 @@ func TestWhatServeCanNotDoIsSaid(t *testing.T) {
 	require.Equal(t, statusFine, run(t.Context(), []string{"serve", "-h"}, io.Discard, io.Discard))
 }
 
-func TestClientsThatBeginTooManySessionsLoseTheOldest(t *testing.T) {
+func TestClientsThatBeginTooManySessionsLoseThoseThatAreUnused(t *testing.T) {
 	var ended []string
 	c := newConversations(func(id string) { ended = append(ended, id) })
-	first := c.Generate()
+	busy, first := c.Generate(), c.Generate()
+	done := c.use(busy)
 	gone := c.Generate()
 	_, err := c.Terminate(gone)
 	require.NoError(t, err)
-	for range maxConversations {
+	for range maxConversations - 1 {
 		c.Generate()
 	}
 	require.Equal(t, []string{gone, first}, ended)
@@ -302,9 +322,8 @@ func TestClientsThatBeginTooManySessionsLoseTheOldest(t *testing.T) {
 	_, err = c.Terminate(first)
 	require.Error(t, err, "it ends once")
 	require.Len(t, c.live, maxConversations)
-	for range 3 * maxConversations {
-		_, err := c.Terminate(c.Generate())
-		require.NoError(t, err)
-	}
-	require.LessOrEqual(t, len(c.order), 2*maxConversations)
+	require.Empty(t, c.unused(time.Hour))
+	done()
+	c.use(first)() // which is no session any more
+	require.NotEqual(t, busy, c.unused(0), "it was used last")
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"crypto/sha256"
 	"crypto/subtle"
 	"net"
@@ -18,7 +19,7 @@ import (
 // handlers are what is served.
 func handlers(g *gateway, page *pooldebug.Page, registry *prometheus.Registry) http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("/mcp", g.http)
+	mux.Handle("/mcp", g)
 	mux.Handle("/debug/mcppool", page)
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, r *http.Request) {
@@ -30,6 +31,20 @@ func handlers(g *gateway, page *pooldebug.Page, registry *prometheus.Registry) h
 		_, _ = w.Write([]byte("ok\n" + failures(set)))
 	})
 	return mux
+}
+
+// streams has the streams that clients keep open end with listening, so that a shutdown
+// waits for calls alone.
+func streams(listening context.Context, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet || r.Header.Get("Mcp-Method") == "subscriptions/listen" {
+			ctx, cancel := context.WithCancel(r.Context())
+			defer cancel()
+			defer context.AfterFunc(listening, cancel)()
+			r = r.WithContext(ctx)
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // failures are the servers that don't list their tools, a line each. They make nothing

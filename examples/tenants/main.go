@@ -18,10 +18,9 @@ import (
 	"os/exec"
 	"path/filepath"
 
-	"github.com/mark3labs/mcp-go/mcp"
-
 	"github.com/mcppool/mcppool"
 	"github.com/mcppool/mcppool/sandbox"
+	"github.com/mcppool/mcppool/toolbox"
 )
 
 const (
@@ -109,12 +108,7 @@ func (h *house) call(tenant, kind, tool string, args map[string]any) (string, er
 	if err != nil {
 		return "", err
 	}
-	text := ""
-	for _, block := range res.Content {
-		if t, ok := block.(mcp.TextContent); ok {
-			text += t.Text
-		}
-	}
+	text := toolbox.Text(res)
 	if res.IsError {
 		return "", fmt.Errorf("%s", text)
 	}

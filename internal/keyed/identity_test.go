@@ -93,11 +93,12 @@ func BenchmarkDigest(b *testing.B) {
 func TestWhatNobodyHoldsIsForgotten(t *testing.T) {
 	var k keyed.Known
 	is := keyed.Identity{Command: "npx"}
-	kept := k.Keep(is, keyed.Digest{1})
-	runtime.GC()
-	require.Equal(t, keyed.Digest{1}, k.Digest(&is))
-	runtime.KeepAlive(kept)
-	kept = nil
+	func() {
+		kept := k.Keep(is, keyed.Digest{1})
+		runtime.GC()
+		require.Equal(t, keyed.Digest{1}, k.Digest(&is))
+		runtime.KeepAlive(kept)
+	}()
 	runtime.GC()
 	require.Equal(t, is.Digest(), k.Digest(&is))
 }

@@ -57,7 +57,8 @@ func serve(from io.Reader, to io.Writer) {
 		if json.Unmarshal(in.Bytes(), &r) != nil || r.ID == nil {
 			continue
 		}
-		member, answer := "result", `{}`
+		member := "result"
+		var answer string
 		switch {
 		case r.Method == "initialize":
 			answer = `{"protocolVersion":"2025-06-18","serverInfo":{"name":"camera","version":"1"},"capabilities":{"tools":{}}}`
@@ -132,6 +133,7 @@ func NewModel(answers ...string) *Model {
 	return m
 }
 
+// ServeHTTP answers the next request of the model.
 func (m *Model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	m.mu.Lock()
