@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/mark3labs/mcp-go/client/transport"
 	"github.com/mark3labs/mcp-go/mcp"
 	"github.com/stretchr/testify/require"
 
@@ -239,4 +240,50 @@ func TestNewFailsWithBadOptions(t *testing.T) {
 	require.PanicsWithValue(t, "mcppool: Options.CloseTimeout is negative: a close must end", func() {
 		mcppooltest.New(inner, nil, &mcppool.Options{CloseTimeout: -1})
 	})
+}
+
+func TestNewFailsATestThatLeavesAConnection(t *testing.T) {
+	inner := &fakeT{TB: t}
+	fakes := new(mcppooltest.Fakes)
+	mcppooltest.New(inner, fakes, nil)
+	_, err := fakes.Dial(t.Context(), srv) // which is nobody's to close
+	require.NoError(t, err)
+	require.Contains(t, inner.end(), "connection city#1 was closed 0 times, not once")
+}
+
+func TestFakeCountsTheCallsThatOverlap(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fakes := &mcppooltest.Fakes{Other: mcppooltest.Delay(time.Second, mcppooltest.Text("done"))}
+		pool := mcppooltest.New(t, fakes, nil)
+		shared := srv
+		shared.Policy = mcppool.Policy{Mode: mcppool.Shared, Concurrent: true}
+		ends := make(chan error)
+		for range 3 {
+			go func() {
+				_, err := pool.CallTool(t.Context(), shared, mcppool.Call{Tool: "t"})
+				ends <- err
+			}()
+		}
+		for range 3 {
+			require.NoError(t, <-ends)
+		}
+		_, err := pool.CallTool(t.Context(), shared, mcppool.Call{Tool: "t"}) // alone
+		require.NoError(t, err)
+		say(t, pool, mcppool.Call{Tool: "t", Scope: "s"})
+		require.Len(t, fakes.Conns(), 2)
+		require.Equal(t, 3, fakes.Conns()[0].Peak())
+		require.Equal(t, 1, fakes.Conns()[1].Peak())
+	})
+}
+
+func TestFakeThatDiesEndsItsCallsAsAClientDoes(t *testing.T) {
+	fakes := &mcppooltest.Fakes{Other: mcppooltest.Die()}
+	c, err := fakes.Dial(t.Context(), srv)
+	require.NoError(t, err)
+	defer c.Close()
+	var req mcp.CallToolRequest
+	req.Params.Name, req.Params.RawArguments = "t", json.RawMessage("{}")
+	_, err = c.CallTool(t.Context(), req)
+	require.ErrorIs(t, err, transport.ErrTransportClosed)
+	require.EqualError(t, c.Err(), "the server died during t")
 }

@@ -1,6 +1,6 @@
 // Package offering is an MCP server for tests that offers something of
-// everything, in every revision of the protocol. As internal/hostile it is part
-// of the test binary, which becomes the server when Env is in its environment.
+// everything, in every revision of the protocol. As the server of mcppooltest it is
+// part of the test binary, which becomes the server when Env is in its environment.
 package offering
 
 import (
