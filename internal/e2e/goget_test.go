@@ -24,6 +24,7 @@ var published = map[string]string{
 	core + "/toolbox/langchaintools": `_ = langchaintools.Tools(nil, "")`,
 	core + "/toolbox/einotools":      `_, _ = einotools.Tools(nil, "")`,
 	core + "/cluster":                `var n *cluster.Node; _ = n`,
+	core + "/cluster/natsdir":        `var d *natsdir.Directory; _ = d`,
 	core + "/mcppoolotel":            `_ = mcppoolotel.New(nil).Trace()`,
 	core + "/mcppoolprom":            `_ = mcppoolprom.New(nil)`,
 	core + "/cmd/mcppool":            ``,
