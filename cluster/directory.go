@@ -8,7 +8,7 @@ import (
 
 // Directory is the little that a cluster needs of a store that all its replicas share:
 // three buckets of records that are written by compare-and-swap and can be watched. The
-// packages natsdir and pgdir have one over NATS JetStream and one over PostgreSQL, memdir
+// module natsdir has one over NATS JetStream, memdir
 // has one for tests, and directorytest finds out whether another one can be trusted.
 //
 // Keys are 1 to 128 letters, digits, '-' and '_', and tell case apart; values are up to

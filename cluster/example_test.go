@@ -13,7 +13,7 @@ import (
 
 // Two replicas, here in one process: the second one's call runs in the first one's session.
 func Example() {
-	store := memdir.New() // a cluster of several machines has natsdir or pgdir
+	store := memdir.New() // a cluster of several machines has natsdir
 	secret := []byte("16 bytes at least, the same everywhere")
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
