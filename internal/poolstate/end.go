@@ -85,6 +85,7 @@ func (st *State) Retire(s *Session, cause error, why Reason, now Moment) {
 		st.Kill(s, cause, why, now)
 		return
 	}
+	s.parting = cause
 	st.Unlink(s, why, now)
 }
 
@@ -123,6 +124,10 @@ func (st *State) settle(s *Session, now Moment) {
 		st.move(s, Closing)
 		st.Closed(s, now)
 	case Connecting:
+		if s.ahead && s.cause == nil && s.parting != nil {
+			s.cause = s.parting // for who waits for its connect without borrowing it, see Prewarm
+			close(s.killed)
+		}
 		st.move(s, Closing)
 		st.act(Abort, s)
 	case Live:

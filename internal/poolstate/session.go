@@ -90,6 +90,7 @@ type Session struct {
 	begun    Moment                    // when it started
 	patient  Moment                    // in the queue, until when it lets busy ones go on
 	follows  Reason                    // see Follows
+	parting  error                     // of its Retire
 	place    *fairqueue.Item[*Session] // in the queue; nil when it isn't
 	inState  list.Node[*Session]       // in State.warming
 	starting list.Node[*Session]       // in State.starts

@@ -18,6 +18,21 @@ func (w *world) warm() *poolstate.Session {
 	return connecting[0]
 }
 
+func TestWhoPrewarmedASpareLearnsThatItWasRetiredThoughACallHadTakenIt(t *testing.T) {
+	inWorld(t, poolstate.Limits{}, func(t *rapid.T, w *world) {
+		started, err := w.st.Prewarm(w.want(0, ""), 1, w.now)
+		require.NoError(t, err)
+		w.done()
+		call, err := w.join(0, "a")
+		require.NoError(t, err)
+		require.Same(t, started[0], call.s, "it is connecting, and the call's")
+		w.st.Retire(started[0], errNoLuck, poolstate.Retired, w.now)
+		w.done()
+		require.Equal(t, errNoLuck, started[0].Cause())
+		require.NotSame(t, started[0], call.place.Last().Of(), "the call goes on")
+	})
+}
+
 func TestCallTakesOverASpareThatIsConnecting(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(t, poolstate.Config{}, poolstate.Limits{})
